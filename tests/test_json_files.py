@@ -284,6 +284,7 @@ class TestRefused:
         tried(None, words=["'p' has missing values in 1 of 3 rows (data row 3", "blank lines"])
         tried(float("nan"), words=["missing values", "data row 3"])
         tried(float("inf"), words=["infinite values", "data row 3"])
+        tried(10**400, words=["infinite values", "data row 3"])
         tried(2, words=["from 0 to 1", "data row 3", "such as 2"])
         tried("much", words=["cannot be read as numbers", "'much'", "data row 3"])
         tried(True, words=["cannot be read as numbers", "'true'", "data row 3"])
@@ -349,6 +350,12 @@ class TestDocuments:
         text = "\n".join(json.dumps({"y": k, "p": 0.5}, indent=2) for k in range(3))
         refuse_file(tmp_path, text, "over several lines each", "jq -c . ", name="a.json")
         refuse_file(tmp_path, text[:5], "line 1 is not JSON", name="a.json")
+
+    def test_objects_on_one_line(self, tmp_path):
+        text = '{"y": 0, "p": 0.5}{"y": 1, "p": 0.5}\n'
+        refuse_file(tmp_path, text, "written several to a line", "jq -c . ", name="a.json")
+        text = '{"y": 0, "p": 0.5},\n{"y": 1, "p": 0.5}\n'
+        refuse_file(tmp_path, text, "line 1 is not JSON", "near", name="a.json")
 
     def test_lists(self, tmp_path, monkeypatch):
         table = open_table(file(tmp_path, ' [{"y": 1},\n {"y": 2}]\n', "a.csv"))

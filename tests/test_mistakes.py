@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fragility import PreviousPredictions, Report, ScoreState
@@ -158,8 +159,12 @@ def test_previous_predictions_must_fit():
     previous = PreviousPredictions(y, {"m": old}, [f"other {name}" for name in names])
     with pytest.raises(ValueError, match="Do both name their cases in the same way"):
         Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
-    previous = PreviousPredictions(y, {"m": old}, [None, *names[1:]])
-    with pytest.raises(ValueError, match="missing names"):
+    for missing in (None, np.nan, pd.NA):
+        previous = PreviousPredictions(y, {"m": old}, [missing, *names[1:]])
+        with pytest.raises(ValueError, match=r"previous\.cases has missing names in 1 of 600 rows"):
+            Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
+    previous = PreviousPredictions(y, {"m": old}, names[1:])
+    with pytest.raises(ValueError, match="previous: cases has 599 entries for 600 samples"):
         Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
     twice = PreviousPredictions(y, {"m": old}, names)
     with pytest.raises(ValueError, match="occurs twice"):

@@ -162,6 +162,8 @@ class TestRefused:
         text = "ok,p\n1,0.5\nA,0.5\n2,0.5\n"
         message = refuse(tmp_path, text, "neither yes nor no", "'A', '2'", "in 2 of 3 rows")
         assert "--label and --score" in message
+        text = f"ok,p\n1,0.5\n0.{50 * '3'},0.5\n"
+        refuse(tmp_path, text, "neither yes nor no", "'0.3333", "data row 2")
         text = "ok,p,no\n1,0.5,0\n1,0.5,perhaps\n"
         refuse(tmp_path, text, "'no'", "neither yes nor no", "'perhaps'", declined="no")
         stamps = pa.table({"ok": pa.array([1, 2], pa.date32()), "p": [0.5, 0.5]})

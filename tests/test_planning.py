@@ -176,6 +176,7 @@ def test_a_plan_says_what_it_is():
         ({"width": 0.1, "figure": "accuracy"}, "figure must be one of 'fragility_index'"),
         ({"width": 0.1, "confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"difference": 0.1, "power": 2}, "power must lie between 0 and 1, such as 0.8; got 2"),
+        ({"difference": 0.1, "power": 0.025}, "power must be above 0.025: equal models, too"),
         ({"difference": 0.1, "correlation": 1.0}, "correlation must be -1 or more and below 1"),
         ({"width": 0.1, "proba": MODELS}, "width is for one model; got 'a', 'b'"),
         (
@@ -186,6 +187,7 @@ def test_a_plan_says_what_it_is():
         ({"width": 0.1, "proba": Y * 0.8 + 0.1}, "fragility_index is 0 in the pilot"),
         ({"width": 0.1, "proba": 1 - MODELS["a"]}, "fragility_index is inf in the pilot"),
         ({"width": 0.1, "proba": Y * 0.8 + 0.1, "figure": "ratio"}, "fragility_index is 0"),
+        ({"width": 0.1, "proba": Y * 0.8 + 0.1, "figure": "brier"}, "figure, such as 'log_loss'."),
         ({"width": 1e-9}, "cases would be needed; ask for a larger"),
         ({"width": 0.1, "y_true": np.arange(400) < 9}, "fewer than 10 cases .* of True"),
         ({"width": 0.1, "proba": MODELS["a"][:9]}, "y_true has 400 samples but"),

@@ -50,6 +50,18 @@ def test_numbers_are_those_of_the_reference(function, kind, weights):
     assert own == pytest.approx(NUMBERS[function](y, p, w), rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.parametrize("function", [calibration_slope, calibration_intercept])
+@pytest.mark.parametrize("heaviest", [1e16, 1e20, 1e29])
+@pytest.mark.parametrize("place", range(4))
+def test_one_case_of_nearly_all_the_weight(function, heaviest, place):
+    y, p = np.array([0, 1, 0, 1]).repeat(3), np.linspace(0.1, 0.9, 12)
+    w = np.where(np.arange(12) == 3 * place, heaviest, 1.0)
+    if y[3 * place] == 1 and heaviest > 1e16:  # what happened is all of the weight that there is
+        assert isnan(function(y, p, sample_weight=w))
+    else:
+        assert not np.isinf(function(y, p, sample_weight=w))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("n_bins", [1, 4, 10])
@@ -107,6 +119,17 @@ def test_clusters(strategy, weights):
     for name in FIELDS:  # clusters of one case change nothing
         np.testing.assert_allclose(getattr(single, name), getattr(plain, name), atol=1e-9)
     assert (curve.effective <= plain.effective * (1 + 1e-12)).all()
+
+
+def test_clusters_with_a_case_of_next_to_no_weight():
+    y, p, _ = drawn(3, KINDS[0])
+    clusters, w = np.arange(y.size) // 5, np.ones(y.size)
+    curves = []
+    for least in (1e-20, 0.0):
+        w[np.argmax(p)] = least
+        options = {"n_bins": 4, "sample_weight": w, "cluster": clusters}
+        curves.append(rows_of(reliability_curve(y, p, **options))[:4])
+    assert np.allclose(*curves, rtol=1e-9, atol=0.0)
 
 
 def test_repeated_cases_of_a_cluster_add_little():

@@ -193,6 +193,17 @@ def test_rare_values_are_not_conditions_and_missing_ones_are():
     assert [condition.text for condition in column.conditions] == ["x is 'a'", "x is missing"]
 
 
+def test_long_integers_are_told_apart():
+    values = np.repeat([2**53, 2**53 + 1, 2**62, 10**60], 25).tolist()
+    for given in (values[:75], values, [*values, None]):
+        column = coded(plain_column("x", given), 4, 20)
+        for condition in column.conditions:
+            if condition.text != "x is missing":
+                literal = [f"x is {value}" == condition.text for value in given]
+                assert column.meets(condition).tolist() == literal
+        assert len(column.conditions) == len(set(given))
+
+
 def test_of_many_values_the_most_frequent_are_searched():
     values = [f"v{k:03d}" for k in range(150) for _ in range(10 + (k >= 60))]
     column = coded(plain_column("x", values), 4, 10)
@@ -387,9 +398,9 @@ def test_against_the_score_alone_where_the_class_does_not_tell():
 def test_a_slice_says_what_it_is():
     found = Slice("sex is 'F'", ("sex",), 1200, 600, 0.2, 0.5, 0.25, 0.0123, 0.1, 0.02, nan, None)
     assert str(found) == (
-        "sex is 'F': 20.0 % of the data (1,200 cases) and 50.0 % of the worst-case weight, 2.50 "
-        "times its share (its scores lead one to expect 25.0 %; p = 0.012). Confident errors: "
-        "10.0 % inside, 2.0 % outside."
+        "sex is 'F': 1,200 cases, 20.0 % of the data if classes count alike, and 50.0 % of the "
+        "worst-case weight, 2.50 times its share (its scores lead one to expect 25.0 %; p = "
+        "0.012). Confident errors: 10.0 % inside, 2.0 % outside."
     )
     plain = found.to_dict()
     assert plain["lift"] == 2.5

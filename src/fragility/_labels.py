@@ -156,8 +156,10 @@ def spelled_number(value: Any) -> Any:
         return _TRUTH[text]
     if not re.fullmatch(NUMBER, text, re.ASCII):
         return None
+    if len(text) > 40:
+        return nan  # that of Decimal cannot be compared
     try:
-        number = Decimal(text if len(text) <= 40 else "NaN")
+        number = Decimal(text)
     except InvalidOperation:  # an exponent beyond all that there are
         return nan
     return number if number.adjusted() <= 40 else nan

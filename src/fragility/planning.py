@@ -147,7 +147,7 @@ def plan_evaluation(
     confidence : float, default=0.95
         Of the interval; a difference counts as found at the p-value 1 - confidence.
     power : float, default=0.8
-        Probability to find the difference.
+        Probability to find the difference, above (1 - confidence) / 2.
     correlation : float, default=0.5
         If `proba` is one model: correlation of the influences of the other model with those of this
         one, whose standard errors are taken to be equal. 1 would be the same model.
@@ -192,6 +192,11 @@ def plan_evaluation(
         return pilot.for_width(check_positive(width, "width"), power)
     wanted = abs(check_number(difference or 0.0, "difference"))
     require(wanted > 0.0, "difference must not be 0: no number of cases tells equal models apart.")
+    require(
+        power > 0.5 * (1.0 - confidence),
+        f"power must be above {0.5 * (1.0 - confidence):g}: equal models, too, are told apart in "
+        f"that direction with this probability, at a confidence of {confidence:g}; got {power!r}.",
+    )
     correlation = check_number(correlation, "correlation")
     require(
         -1.0 <= correlation < 1.0,
@@ -293,10 +298,11 @@ class _Pilot:
             name = self._figure
             if name in ("fragility_index", "ratio"):
                 name, found = "fragility_index", model.raw.figures["fragility_index"]
+            others = " or ".join(repr(f) for f in ("brier", "log_loss") if f != self._figure)
             raise ValueError(
                 f"No plan for {self._figure!r}: {name} is {found.value:g} in the pilot "
                 f"({model.name}), and no case moves it. Give more cases, or plan for another "
-                "figure, such as 'brier' or 'log_loss'."
+                f"figure, such as {others}."
             )
         return error
 

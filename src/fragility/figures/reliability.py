@@ -178,6 +178,12 @@ def log_odds(p: Floats) -> Floats:
     return found
 
 
+def _happens(found: Forecasts) -> bool:
+    """Whether some of it happened and some did not, as far as the sum of weights tells."""
+    held = bool(found.yes.any() and found.no.any())
+    return held and 0.0 < float((found.yes / found.weight.sum()).sum()) < 1.0
+
+
 def calibration_slope(found: Forecasts) -> float:
     """Slope of a logistic regression of what happened on the log-odds of the score.
 
@@ -186,7 +192,7 @@ def calibration_slope(found: Forecasts) -> float:
     """
     x = log_odds(found.mean)
     ours, theirs = x[found.yes > 0.0], x[found.no > 0.0]
-    if not ours.size or not theirs.size or x.min() == x.max():
+    if not _happens(found) or x.min() == x.max():
         return nan
     if theirs.max() <= ours.min():
         return inf
@@ -198,6 +204,7 @@ def calibration_slope(found: Forecasts) -> float:
     return _logistic_slope((x - centre) / scale, weight, yes) / scale
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _logistic_slope(x: Floats, weight: Floats, yes: Floats) -> float:
     """Slope of the greatest likelihood, which must exist: Newton's method, steps halved."""
     design = np.stack([np.ones(x.size), x])
@@ -220,7 +227,7 @@ def _logistic_slope(x: Floats, weight: Floats, yes: Floats) -> float:
         slope = float(gradient[1] - centre * gradient[0]) / curvature
         step = np.array([float(gradient[0]) / total - centre * slope, slope])
         length = 1.0
-        while length > _STEP and loss(beta - length * step) > value + 1e-15 * abs(value):
+        while length > _STEP and not loss(beta - length * step) <= value + 1e-15 * abs(value):
             length *= 0.5
         beta = beta - length * step
         value = loss(beta)
@@ -231,7 +238,7 @@ def _logistic_slope(x: Floats, weight: Floats, yes: Floats) -> float:
 
 def calibration_intercept(found: Forecasts) -> float:
     """Intercept of that regression with the slope held at one; NaN if all or nothing happened."""
-    if not found.yes.any() or not found.no.any():
+    if not _happens(found):
         return nan
     x, weight = log_odds(found.mean), found.weight / found.weight.sum()
     share = float(found.yes.sum() / found.weight.sum())
@@ -329,8 +336,9 @@ def cases_alike(
         if strategy == "uniform":
             shares = (places == place).astype(np.float64)
         else:
-            inside = np.diff(np.clip(mass, at[place], at[place + 1]))
-            shares = inside / np.diff(mass)
+            inside, whole = np.diff(np.clip(mass, at[place], at[place + 1])), np.diff(mass)
+            # A weight that is lost in the sum of the others is in no bin.
+            shares = np.divide(inside, whole, out=np.zeros_like(whole), where=whole > 0.0)
         own = weight * shares[origin]
         total = float(own.sum())
         if total == 0.0:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import check_clusters, in_rows, later_category, listed
+from .._labels import check_clusters, in_rows, is_missing, later_category, listed
 from .._validation import LabelledScores
 from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs
@@ -200,23 +200,26 @@ def named_cases(
         )
     state = given.state
     labels = state.labels.tolist()
-    old = given_cases(
-        previous.y_true,
-        previous.models,
-        groups=None,
-        cross_groups=False,
-        costs=None,
-        human=None,
-        extra_metrics={},
-        labels=labels,
-        pos_label=labels[state.positive] if state.is_binary else None,
-        sample_weight=None,
-        cluster=None,
-        cases=previous.cases,
-        random_state=0,
-    )
+    try:
+        old = given_cases(
+            previous.y_true,
+            previous.models,
+            groups=None,
+            cross_groups=False,
+            costs=None,
+            human=None,
+            extra_metrics={},
+            labels=labels,
+            pos_label=labels[state.positive] if state.is_binary else None,
+            sample_weight=None,
+            cluster=None,
+            cases=previous.cases,
+            random_state=0,
+        )
+    except ValueError as error:
+        raise ValueError(f"previous: {error}") from error
     for what, part in (("cases", cases), ("previous.cases", previous.cases)):
-        missing = np.array([name is None or name != name for name in part], dtype=np.bool_)
+        missing = np.array([is_missing(name) for name in part], dtype=np.bool_)
         if missing.any():
             raise ValueError(
                 f"{what} has missing names in {in_rows(missing)}; to be found in other "

@@ -76,9 +76,14 @@ def coded(column: Column, n_ranges: int, min_count: int) -> CodedColumn:
         known = np.unique(numbers[~column.missing])
         if known.size > _FEW_VALUES:
             return _of_ranges(column.name, numbers, column.missing, n_ranges)
-        values: list[Any] = numbers.tolist()
-        return _of_values(column.name, values, column.missing, min_count)
+        return _of_values(column.name, _exact(column, numbers), column.missing, min_count)
     return _of_values(column.name, column.values.tolist(), column.missing, min_count)
+
+
+def _exact(column: Column, numbers: Floats) -> list[Any]:
+    """Numbers as Python has them: integers as they are, for floats take long ones for the same."""
+    pairs = zip(column.values.tolist(), numbers.tolist(), strict=True)
+    return [value if isinstance(value, int) else number for value, number in pairs]
 
 
 def _of_values(name: str, values: list[Any], missing: Mask, min_count: int) -> CodedColumn:
@@ -162,4 +167,4 @@ def _value(value: Any) -> str:
 def _order(value: Any) -> tuple[bool, float, str]:
     """An order of values of any one kind."""
     is_number = isinstance(value, (int, float))
-    return (not is_number, float(value) if is_number else 0.0, str(value))
+    return (not is_number, value if is_number else 0.0, str(value))

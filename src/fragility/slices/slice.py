@@ -64,11 +64,12 @@ class Slice:
 
     def __str__(self) -> str:
         return (
-            f"{self.condition}: {percent(self.share)} of the data ({self.n:,} cases) and "
-            f"{percent(self.weight_share)} of the worst-case weight, {self.lift:.2f} times its "
-            f"share (its scores lead one to expect {percent(self.expected_share)}; "
-            f"p = {self.p_value:.2g}). Confident errors: {percent(self.confident_error_rate)} "
-            f"inside, {percent(self.confident_error_rate_outside)} outside."
+            f"{self.condition}: {self.n:,} cases, {percent(self.share)} of the data if classes "
+            f"count alike, and {percent(self.weight_share)} of the worst-case weight, "
+            f"{self.lift:.2f} times its share (its scores lead one to expect "
+            f"{percent(self.expected_share)}; p = {self.p_value:.2g}). Confident errors: "
+            f"{percent(self.confident_error_rate)} inside, "
+            f"{percent(self.confident_error_rate_outside)} outside."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def kind_of(value: Any) -> str:
 
 
 def one_document(text: str, name: str) -> str | None:
-    """Why a text that begins with an object over several lines is not JSON lines.
+    """Why a text that begins with an object that is not all of its line is not JSON lines.
 
     None if it begins with nothing that can be read.
     """
@@ -49,9 +49,13 @@ def one_document(text: str, name: str) -> str | None:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    if text[end:].strip():
+    if rest := text[end:].strip():
+        is_spread = "\n" in text[start:end]
+        if not is_spread and rest[0] != "{":
+            return None
+        spread = "over several lines each" if is_spread else "several to a line"
         return (
-            "the objects are written over several lines each; JSON lines have one object a line. "
+            f"the objects are written {spread}; JSON lines have one object a line. "
             f"Write them so: jq -c . {name} > lines.jsonl"
         )
     return of_one_object(value, name)

@@ -297,7 +297,7 @@ def _as_text(value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return None if isnan(value) else repr(value)
+    return None if isinstance(value, float) and isnan(value) else repr(value)
 
 
 def _is_broken(text: str | None) -> bool:
