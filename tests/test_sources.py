@@ -208,6 +208,9 @@ def test_a_damaged_file_fails_the_call(tmp_path):
         (tmp_path / f"part-{k}.parquet").write_bytes(b"PAR1 but no more")
         with pytest.raises(PartitionError, match=rf"part-{k}\.parquet"):
             sketch(tmp_path, label="sick", score="p")
+        if k:  # the first one says what the columns of a dataset are
+            with pytest.raises(PartitionError, match=rf"part-{k}\.parquet"):
+                sketch(pyarrow.dataset.dataset(tmp_path), label="sick", score="p")
     write_parts(tmp_path, DATA)
     lacking = pa.table({"sick": [0, 1]})
     pq.write_table(lacking, tmp_path / "part-2.parquet")
@@ -429,12 +432,25 @@ def test_an_order_that_no_file_holds_is_refused(tmp_path):
     risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
     frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
     frame.to_parquet(tmp_path / "risk.parquet", use_dictionary=False)
-    for data in (tmp_path, pyarrow.dataset.dataset(tmp_path)):
+    whole = pyarrow.dataset.dataset(tmp_path)
+    positive = pyarrow.dataset.field("p") > 0.0
+    filtered = whole.filter(positive), pyarrow.dataset.dataset([whole]).filter(positive)
+    for data in (tmp_path, whole, *filtered):
         with pytest.raises(ValueError, match=r"may not hold the order; .* pos_label="):
             sketch(data, label="risk", score="p")
         with pytest.raises(ValueError, match="does not hold the order; name the positive class"):
             Report.from_source(data, label="risk", scores="p")
         assert sketch(data, label="risk", score="p", pos_label="high").pos_label == "high"
+
+
+def test_a_filtered_dataset_keeps_the_order_that_its_files_hold(tmp_path):
+    risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
+    frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
+    frame.to_parquet(tmp_path / "risk.parquet")
+    for data in (pyarrow.dataset.dataset(tmp_path), pyarrow.dataset.dataset(pa.table(frame))):
+        chosen = data.filter(pyarrow.dataset.field("p") > 0.0)
+        found = sketch(chosen, label="risk", score="p")
+        assert found.to_bytes() == sketch(frame, label="risk", score="p").to_bytes()
 
 
 def test_categories_in_both_orders_are_refused(tmp_path):
