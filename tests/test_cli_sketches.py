@@ -133,6 +133,19 @@ def test_the_later_of_ordered_categories_is_positive(tmp_path):
     assert found._content()[0]["pos_label"] == "well"
 
 
+def test_an_order_that_a_later_file_does_not_hold_is_refused(tmp_path):
+    label = pa.DictionaryArray.from_arrays([0, 1, 0], ["well", "sick"], ordered=True)
+    part, files = pa.table({"sick": label, "fair": [0.1, 0.8, 0.6]}), []
+    for k, holds in enumerate((True, False)):
+        files.append(tmp_path / f"{k}.parquet")
+        pq.write_table(part, files[-1], use_dictionary=holds)
+    asked = ("-o", tmp_path / "d.fsk", *ASKED)
+    refused(fragility("sketch", *files, *asked), "1.parquet", "does not hold the order")
+    # Of text without an order a file says nothing.
+    pq.write_table(part.set_column(0, "sick", label.cast("string")), files[1], use_dictionary=False)
+    assert fragility("sketch", *files, *asked).code == 0
+
+
 def test_several_classes_need_their_names(tmp_path):
     rng = np.random.default_rng(0)
     y, p = rng.integers(0, 3, 60), rng.dirichlet(np.ones(3), 60)

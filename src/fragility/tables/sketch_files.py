@@ -129,15 +129,19 @@ def _found_classes(
     """Classes of all files together, and the later one if they are ordered categories."""
     values: set[Any] = set()
     orders: list[list[Any]] = []
+    ordered: list[Table] = []
     for table in tables:
         require_columns(table, [label])
         types = PredictionColumns(label=label, models={}).types(table)
         for batch in table.batches([label], types):
             values.update(encoded_or_refused(table, batch, label)[1])
             order = category_order(batch.column(label))
+            if order is not None and table not in ordered:
+                ordered.append(table)
             if order is not None and order not in orders:
                 orders.append(order)
     found = found_classes(tables[0], label, values)
     if positive is None and orders and len(found.names) == 2:
-        positive = found.names[later_class(tables[0], label, found, orders)]
+        lost = (table for table in ordered if not table.keeps_order(label))
+        positive = found.names[later_class(next(lost, ordered[0]), label, found, orders)]
     return list(found.names), positive
