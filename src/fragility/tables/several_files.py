@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -81,9 +81,23 @@ class ParquetFiles(Table):
         """Whether ordered categories are stored in their order, in all files."""
         return all(table.keeps_order(column) for table in self._tables if table.n_rows)
 
+    def read_batches(self, columns: Sequence[str], types: Types) -> list[Any]:
+        """Record batches of all files, each of the types that its file has."""
+        return [batch for table in self._filled for batch in table.read_batches(columns, types)]
+
+    @property
+    def _filled(self) -> list[ParquetTable]:
+        return [table for table in self._tables if table.n_rows]
+
     def _whole(self, columns: list[str], types: Types) -> Any:
-        parts = [table.read(columns, types) for table in self._tables if table.n_rows]
-        return pyarrow().concat_tables(parts, promote_options="permissive")
+        pa, parts = pyarrow(), [table.read(columns, types) for table in self._filled]
+        try:
+            return pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            raise self.error(
+                f"the files do not make one table, because they hold a column as different types "
+                f"({error}). Write all of them with the same types."
+            ) from error
 
     def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
         done = 0
