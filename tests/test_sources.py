@@ -225,6 +225,18 @@ def test_a_filtered_dataset_is_read_with_its_filter(folder):
     assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
 
 
+def test_groups_of_more_columns_than_a_number_tells_apart():
+    """1,024 values in each of seven columns: numbers of combinations had lost their first bits."""
+    step = np.arange(1024)
+    first, others = np.append(step, 0 * step), np.append(0 * step, step)
+    rows = {"y": np.arange(2048) % 2, "p": np.linspace(0.0, 1.0, 2048), "g0": first}
+    names = [f"g{k}" for k in range(7)]
+    rows |= dict.fromkeys(names[1:], others)
+    found = sketch_by(rows, names, label="y", score="p", n_bins=16)
+    assert len(found) == 2047  # all 0 twice
+    assert {int(own.support.sum()) for key, own in found.items() if any(key)} == {1}
+
+
 def test_groups_of_rows_that_were_chosen_are_a_dataset(tmp_path):
     """Their file says that it has more rows than they do."""
     pq.write_table(pa.table(DATA), tmp_path / "all.parquet", row_group_size=6_000)
