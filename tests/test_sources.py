@@ -267,6 +267,32 @@ def test_small_batches_are_joined_and_large_ones_cut(monkeypatch):
     assert rows == pa.Table.from_batches(batches).column("x").to_pylist()
 
 
+def test_categories_of_a_part_stay_as_its_batches_have_them(tmp_path):
+    """Joined, those of two batches had the order of the first, or too many for their codes."""
+    p = np.linspace(0.0, 1.0, 100)
+
+    def stored(names, **options):
+        values = pa.array(np.arange(100) % len(names), pa.int8())
+        category = pa.DictionaryArray.from_arrays(values, pa.array(names), **options)
+        return pa.table({"category": category, "y": np.arange(100) // 50, "p": p})
+
+    def parts(tables):
+        with pq.ParquetWriter(tmp_path / "all.parquet", tables[0].schema) as writer:
+            for own in tables:
+                writer.write_table(own)
+        return pa.concat_tables(tables), tmp_path, pyarrow.dataset.dataset(tmp_path)
+
+    turned = [stored(names, ordered=True) for names in (["low", "high"], ["high", "low"])]
+    for data in parts(turned):
+        with pytest.raises(ValueError, match=r"in both orders.*pos_label="):
+            sketch(data, label="category", score="p")
+        with pytest.raises(ValueError, match="in both orders"):
+            Report.from_source(data, label="category", scores="p")
+    many = [stored([f"{letter}{k}" for k in range(100)]) for letter in "ab"]
+    for data in parts(many):
+        assert len(sketch_by(data, "category", label="y", score="p", n_bins=16)) == 200
+
+
 def test_parts_are_merged_in_their_order(folder):
     def add(state, batch, part):
         return (state or []) + batch.column("patient").to_pylist()

@@ -31,7 +31,7 @@ Opened = Callable[[list[str]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class LocalPart:
-    """A part that can be opened again and again, its size in any unit, and metadata of its Parquet."""
+    """A part that can be opened again and again, its size in any unit, metadata of its Parquet."""
 
     name: str
     opened: Opened
