@@ -146,6 +146,15 @@ def test_an_order_that_a_later_file_does_not_hold_is_refused(tmp_path):
     assert fragility("sketch", *files, *asked).code == 0
 
 
+def test_an_index_that_bins_cannot_tell_is_said_to_need_more_of_them(tmp_path):
+    fine, coarse = (sketched(tmp_path / f"{n}.fsk", *cases(300), n_bins=n) for n in (4096, 16))
+    ended = fragility("drift", fine, coarse)
+    assert ended.code == 0
+    assert "bins of 16.fsk are too few to tell the index (sketch with more)" in ended.out
+    one = sketched(tmp_path / "one.fsk", [0, 0, 1], [0.1, 0.7, 0.6])
+    assert "a class has a single sample. The intervals" in fragility("drift", fine, one).out
+
+
 def test_several_classes_need_their_names(tmp_path):
     rng = np.random.default_rng(0)
     y, p = rng.integers(0, 3, 60), rng.dirichlet(np.ones(3), 60)
