@@ -109,6 +109,11 @@ def test_a_parquet_file_among_others_may_be_empty(tmp_path):
         assert fragility("sketch", *given, "-o", output, *ASKED).code == 0
     wanted = FragilitySketch().update([0, 1, 0], [0.3, 0.6, 0.7]).to_bytes()
     assert [output.read_bytes() for output in outputs] == [wanted, wanted]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    pq.write_table(rows[:0], empty / "0.parquet")
+    folder = fragility("sketch", parts[1], empty, "-o", outputs[0], *ASKED)
+    assert (folder.code, outputs[0].read_bytes()) == (0, wanted)
     none = ("sketch", parts[0], parts[2], "-o", tmp_path / "none.fsk", *ASKED)
     refused(fragility(*none, "--classes", "0,1"), "no rows, here and in all files")
     refused(fragility(*none), "no label at all")
@@ -131,6 +136,18 @@ def test_the_later_of_ordered_categories_is_positive(tmp_path):
     assert fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED).code == 0
     found = FragilitySketch.from_bytes((tmp_path / "d.fsk").read_bytes())
     assert found._content()[0]["pos_label"] == "well"
+
+
+def test_a_label_too_many_is_told_with_its_file(tmp_path):
+    files = [write_csv(tmp_path / f"{k}.csv", {"sick": [0, 1], "fair": [0.2, 0.7]}) for k in "abc"]
+    write_csv(files[1], {"sick": [1, 2], "fair": [0.2, 0.7]})
+    refused(fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED), f"'2' in {files[1]}")
+    # An identifier is refused before all of it is in memory.
+    rows = {"sick": [f"case {k}" for k in range(2_000)], "fair": [0.5] * 2_000}
+    write_csv(files[0], rows)
+    files[1].write_bytes(b"sick,fair\n1\n")
+    wrong = fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED)
+    refused(wrong, "a.csv: column 'sick' holds more than 1,000 different labels")
 
 
 def test_an_order_that_a_later_file_does_not_hold_is_refused(tmp_path):

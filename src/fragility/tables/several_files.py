@@ -62,14 +62,14 @@ class ParquetFiles(Table):
     n_rows: int
     row_note = "counted from 1 over the files, in the order of their names"
 
-    def __init__(self, name: str, paths: list[str]) -> None:
+    def __init__(self, name: str, paths: list[str], *, may_be_empty: bool = False) -> None:
         self._tables = [ParquetTable(Path(path), may_be_empty=True) for path in paths]
         first = self._tables[0]
         self.path, self.name = first.path, name
         self.schema, self.column_names = first.schema, first.column_names
         self.size_bytes = sum(table.size_bytes for table in self._tables)
         self.n_rows = sum(table.n_rows for table in self._tables)
-        if not self.n_rows:
+        if not self.n_rows and not may_be_empty:
             raise self.error("the files have no rows.")
 
     @property

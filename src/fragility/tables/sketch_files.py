@@ -11,7 +11,7 @@ import numpy as np
 from .._labels import listed, whole_number
 from ..exceptions import TableError
 from ..scores.sketch import FragilitySketch
-from .categories import found_classes, later_class
+from .categories import check_number_of_classes, found_classes, later_class
 from .columns import PredictionColumns, parse_models
 from .conversion import Conversion
 from .opening import open_part, open_table
@@ -127,20 +127,31 @@ def _found_classes(
     tables: Sequence[Table], label: str, positive: str | None
 ) -> tuple[list[str], str | None]:
     """Classes of all files together, and the later one if they are ordered categories."""
-    values: set[Any] = set()
+    first_seen: dict[Any, Table] = {}
     orders: list[list[Any]] = []
     ordered: list[Table] = []
     for table in tables:
         require_columns(table, [label])
         types = PredictionColumns(label=label, models={}).types(table)
         for batch in table.batches([label], types):
-            values.update(encoded_or_refused(table, batch, label)[1])
+            for value in encoded_or_refused(table, batch, label)[1]:
+                first_seen.setdefault(value, table)
+            check_number_of_classes(table, len(first_seen), f"column {label!r}")
             order = category_order(batch.column(label))
             if order is not None and table not in ordered:
                 ordered.append(table)
             if order is not None and order not in orders:
                 orders.append(order)
-    found = found_classes(tables[0], label, values)
+    found = found_classes(tables[0], label, first_seen)
+    if len(found.names) > 2 and len(tables) > 1:
+        where: dict[str, str] = {}
+        for value, table in first_seen.items():  # 1 and "1" are one class
+            where.setdefault(found.names[found.code(value) or 0], table.name)
+        places = ", ".join(f"{name!r} in {file}" for name, file in list(where.items())[:5])
+        raise TableError(
+            f"There is one column of scores, but column {label!r} holds {len(found.names)} classes "
+            f"({listed(found.names)}). They are first seen: {places}."
+        )
     if positive is None and orders and len(found.names) == 2:
         lost = (table for table in ordered if not table.keeps_order(label))
         positive = found.names[later_class(next(lost, ordered[0]), label, found, orders)]
