@@ -138,6 +138,20 @@ def test_the_later_of_ordered_categories_is_positive(tmp_path):
     assert found._content()[0]["pos_label"] == "well"
 
 
+def test_scores_that_are_never_below_a_half_are_doubted_in_all_files_together(tmp_path):
+    """A part may have no rows, or none that are left, and none of its scores below a half."""
+    rows = {"sick": [0, 1], "confidence": [0.6, 0.9]}
+    files = [write_csv(tmp_path / "a.csv", rows), tmp_path / "b.csv", tmp_path / "c.parquet"]
+    files[1].write_text("sick,confidence\n,0.5\n1,\n")
+    pq.write_table(pa.table(rows)[:0], files[2])
+    asked = ("-o", tmp_path / "d.fsk", "--label", "sick", "--score", "confidence", "--drop-missing")
+    doubted = fragility("sketch", *files, *asked)
+    assert (doubted.code, doubted.err.count("never below one half")) == (0, 1)
+    more = write_csv(tmp_path / "d.csv", {"sick": [0, 1], "confidence": [0.1, 0.9]})
+    plain = fragility("sketch", *files, more, *asked)
+    assert (plain.code, "never below one half" in plain.err) == (0, False)
+
+
 def test_a_label_too_many_is_told_with_its_file(tmp_path):
     files = [write_csv(tmp_path / f"{k}.csv", {"sick": [0, 1], "fair": [0.2, 0.7]}) for k in "abc"]
     write_csv(files[1], {"sick": [1, 2], "fair": [0.2, 0.7]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,7 @@ def sketch_of_files(
             sketch.update(labels[batch.codes], scores, batch.weights)
             done += batch.n_rows
             progress(done)
+    files[0].doubt(files)
     n_dropped = sum(file.n_dropped for file in files)
     if not done and not n_dropped:
         raise tables[0].error("there are no rows, here and in all files.")
@@ -110,7 +111,20 @@ def sketch_of_files(
 
 
 class _Part(PredictionFile):
-    """A part of the data, which alone may lack a class, or weight."""
+    """A part of the data, which alone may lack a class, or weight, or rows."""
+
+    lowest: Mapping[str, float]
+
+    def doubt(self, parts: Sequence[_Part]) -> None:
+        """Warn of scores that look wrong in all parts together."""
+        values: dict[str, list[float]] = {}
+        for part in parts:
+            for column, low in part.lowest.items():
+                values.setdefault(column, []).append(low)
+        super()._doubt({column: min(lows) for column, lows in values.items()})
+
+    def _doubt(self, lowest: Mapping[str, float]) -> None:
+        self.lowest = lowest
 
     def _reading(self) -> Conversion:
         return _PartReading(
