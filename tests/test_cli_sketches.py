@@ -150,6 +150,9 @@ def test_scores_that_are_never_below_a_half_are_doubted_in_all_files_together(tm
     more = write_csv(tmp_path / "d.csv", {"sick": [0, 1], "confidence": [0.1, 0.9]})
     plain = fragility("sketch", *files, more, *asked)
     assert (plain.code, "never below one half" in plain.err) == (0, False)
+    answers = [write_csv(tmp_path / f"{k}.csv", {"correct": [0, 1], "p": [0.3, 0.9]}) for k in "ef"]
+    told = fragility("sketch", *answers, *asked[:2], "--label", "correct", "--score", "p")
+    assert (told.code, told.err.count("whether answers were right")) == (0, 1)
 
 
 def test_a_label_too_many_is_told_with_its_file(tmp_path):

@@ -82,6 +82,7 @@ def sketch_of_files(
     files = [
         _Part(
             table,
+            is_first=table is tables[0],
             label=label,
             models=own,
             classes=classes,
@@ -114,6 +115,14 @@ class _Part(PredictionFile):
     """A part of the data, which alone may lack a class, or weight, or rows."""
 
     lowest: Mapping[str, float]
+
+    def __init__(self, table: Table, *, is_first: bool, **asked: Any) -> None:
+        self._is_first = is_first
+        super().__init__(table, **asked)
+
+    def _warn(self, message: str) -> None:
+        if self._is_first:  # what is doubtful is so in all of them
+            super()._warn(message)
 
     def doubt(self, parts: Sequence[_Part]) -> None:
         """Warn of scores that look wrong in all parts together."""
