@@ -21,6 +21,7 @@ from fragility.exceptions import PartitionError
 from fragility.sources import local
 from fragility.sources import source as source_module
 from fragility.sources.opening import open_source
+from fragility.tables import open_table
 from fragility.tables.several_files import parquet_files
 from fragility.tables.values import numbers
 
@@ -358,6 +359,25 @@ def test_files_of_folders_and_patterns(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="no Parquet file"):
         parquet_files(tmp_path / "empty")
+
+
+def test_folders_that_are_called_like_files_and_links(tmp_path):
+    """Engines write folders of parts that end in .parquet."""
+    own, other = tmp_path / "own", tmp_path / "other.parquet"
+    for number, folder in enumerate((own / "monday.parquet", other)):
+        folder.mkdir(parents=True)
+        rows = {name: values[100 * number : 100 * number + 100] for name, values in DATA.items()}
+        pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    (own / "tuesday").symlink_to(other)
+    (own / "above").symlink_to(own)  # which would go on for ever
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][:200], DATA["p"][:200])
+    assert sketch(own, label="sick", score="p", labels=[0, 1]).to_bytes() == plain.to_bytes()
+    assert open_table(own).n_rows == 200
+    (own / "latest.parquet").symlink_to(other / "part-0.parquet")
+    with pytest.raises(ValueError, match="would count twice"):
+        sketch(own, label="sick", score="p")
+    with pytest.raises(ValueError, match="would count twice"):
+        open_table(own)
 
 
 @pytest.mark.parametrize(

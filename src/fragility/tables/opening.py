@@ -106,6 +106,7 @@ def _several(given: str, *, may_be_empty: bool = False) -> Table | None:
     paths = several_paths(given)
     if paths is None:
         return None
+    check_once(paths)  # a link may be to one of them
     from .several_files import ParquetFiles
 
     return ParquetFiles(given, paths, may_be_empty=may_be_empty)

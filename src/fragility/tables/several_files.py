@@ -28,7 +28,7 @@ def parquet_files(path: str | os.PathLike[str]) -> list[str]:
     if os.path.isdir(given):
         found = [
             str(file)
-            for file in sorted(Path(given).rglob("*"))
+            for file in sorted(_files_below(given))
             if file.suffix.lower() in _ENDINGS and not _hidden(file.relative_to(given))
         ]
         if not found:
@@ -46,6 +46,23 @@ def parquet_files(path: str | os.PathLike[str]) -> list[str]:
         only = " but such as begin with a dot or a line below" if matched else ""
         raise TableError(f"{given}: no file has such a name{only}.")
     return list(files)
+
+
+def _files_below(folder: str) -> Iterator[Path]:
+    """Files of a folder and those below it, whatever these are called, also behind links."""
+    known: set[tuple[int, int]] = set()
+    for place, below, files in os.walk(folder, onerror=_refuse, followlinks=True):
+        about = os.stat(place)
+        if (about.st_dev, about.st_ino) in known:  # a link to a folder that was read
+            below.clear()
+            continue
+        known.add((about.st_dev, about.st_ino))
+        below[:] = sorted(name for name in below if not _hidden(Path(name)))
+        yield from (Path(place, file) for file in files)
+
+
+def _refuse(error: OSError) -> None:
+    raise TableError(f"{error.filename}: this folder cannot be read ({error.strerror}).")
 
 
 def _hidden(file: Path) -> bool:
