@@ -49,6 +49,30 @@ def test_the_command_gives_the_report_of_one_file(folder, tmp_path):
     assert sources[1]["sha256"] == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_files_that_store_a_column_in_different_types(kind, tmp_path):
+    """Held or not, the report is that of the files with one type."""
+    names = pa.array(["no", "yes"])
+    sick = pa.array(DATA["sick"])
+    as_text = pa.DictionaryArray.from_arrays(sick, names)
+    kinds = {
+        "text": [as_text, as_text.cast("string"), as_text.cast("string").cast("string_view")],
+        "numbers": [sick, sick.cast("bool"), sick.cast("float64")],
+    }[kind]
+    found = []
+    for folder, stored in (("one", kinds[:1] * 3), ("several", kinds)):
+        (tmp_path / folder).mkdir()
+        for k, labels in enumerate(stored):
+            part = pa.table({**DATA, "sick": labels}).slice(4000 * k, 4000)
+            pq.write_table(part, tmp_path / folder / f"{k}.parquet")
+        for hold in (1 << 20, 1000):
+            ended = fragility("evaluate", tmp_path / folder, *OPTIONS, "--hold", hold)
+            found.append(json.loads(ended.out)["models"][0]["raw"]["figures"])
+    assert found[:2] == found[2:]
+    with pytest.raises(TableError, match="as different types"):
+        open_table(tmp_path / "several").read()
+
+
 def test_what_is_wrong_is_said_with_file_or_row(tmp_path):
     write_parts(tmp_path, DATA)
     wrong = {**{name: values[:3] for name, values in DATA.items()}, "p": [0.1, 0.2, 1.5]}

@@ -109,6 +109,11 @@ def test_a_parquet_file_among_others_may_be_empty(tmp_path):
         assert fragility("sketch", *given, "-o", output, *ASKED).code == 0
     wanted = FragilitySketch().update([0, 1, 0], [0.3, 0.6, 0.7]).to_bytes()
     assert [output.read_bytes() for output in outputs] == [wanted, wanted]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    pq.write_table(rows[:0], empty / "0.parquet")
+    folder = fragility("sketch", parts[1], empty, "-o", outputs[0], *ASKED)
+    assert (folder.code, outputs[0].read_bytes()) == (0, wanted)
     none = ("sketch", parts[0], parts[2], "-o", tmp_path / "none.fsk", *ASKED)
     refused(fragility(*none, "--classes", "0,1"), "no rows, here and in all files")
     refused(fragility(*none), "no label at all")
@@ -131,6 +136,57 @@ def test_the_later_of_ordered_categories_is_positive(tmp_path):
     assert fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED).code == 0
     found = FragilitySketch.from_bytes((tmp_path / "d.fsk").read_bytes())
     assert found._content()[0]["pos_label"] == "well"
+
+
+def test_scores_that_are_never_below_a_half_are_doubted_in_all_files_together(tmp_path):
+    """A part may have no rows, or none that are left, and none of its scores below a half."""
+    rows = {"sick": [0, 1], "confidence": [0.6, 0.9]}
+    files = [write_csv(tmp_path / "a.csv", rows), tmp_path / "b.csv", tmp_path / "c.parquet"]
+    files[1].write_text("sick,confidence\n,0.5\n1,\n")
+    pq.write_table(pa.table(rows)[:0], files[2])
+    asked = ("-o", tmp_path / "d.fsk", "--label", "sick", "--score", "confidence", "--drop-missing")
+    doubted = fragility("sketch", *files, *asked)
+    assert (doubted.code, doubted.err.count("never below one half")) == (0, 1)
+    more = write_csv(tmp_path / "d.csv", {"sick": [0, 1], "confidence": [0.1, 0.9]})
+    plain = fragility("sketch", *files, more, *asked)
+    assert (plain.code, "never below one half" in plain.err) == (0, False)
+    answers = [write_csv(tmp_path / f"{k}.csv", {"correct": [0, 1], "p": [0.3, 0.9]}) for k in "ef"]
+    told = fragility("sketch", *answers, *asked[:2], "--label", "correct", "--score", "p")
+    assert (told.code, told.err.count("whether answers were right")) == (0, 1)
+
+
+def test_a_label_too_many_is_told_with_its_file(tmp_path):
+    files = [write_csv(tmp_path / f"{k}.csv", {"sick": [0, 1], "fair": [0.2, 0.7]}) for k in "abc"]
+    write_csv(files[1], {"sick": [1, 2], "fair": [0.2, 0.7]})
+    refused(fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED), f"'2' in {files[1]}")
+    # An identifier is refused before all of it is in memory.
+    rows = {"sick": [f"case {k}" for k in range(2_000)], "fair": [0.5] * 2_000}
+    write_csv(files[0], rows)
+    files[1].write_bytes(b"sick,fair\n1\n")
+    wrong = fragility("sketch", *files, "-o", tmp_path / "d.fsk", *ASKED)
+    refused(wrong, "a.csv: column 'sick' holds more than 1,000 different labels")
+
+
+def test_an_order_that_a_later_file_does_not_hold_is_refused(tmp_path):
+    label = pa.DictionaryArray.from_arrays([0, 1, 0], ["well", "sick"], ordered=True)
+    part, files = pa.table({"sick": label, "fair": [0.1, 0.8, 0.6]}), []
+    for k, holds in enumerate((True, False)):
+        files.append(tmp_path / f"{k}.parquet")
+        pq.write_table(part, files[-1], use_dictionary=holds)
+    asked = ("-o", tmp_path / "d.fsk", *ASKED)
+    refused(fragility("sketch", *files, *asked), "1.parquet", "does not hold the order")
+    # Of text without an order a file says nothing.
+    pq.write_table(part.set_column(0, "sick", label.cast("string")), files[1], use_dictionary=False)
+    assert fragility("sketch", *files, *asked).code == 0
+
+
+def test_an_index_that_bins_cannot_tell_is_said_to_need_more_of_them(tmp_path):
+    fine, coarse = (sketched(tmp_path / f"{n}.fsk", *cases(300), n_bins=n) for n in (4096, 16))
+    ended = fragility("drift", fine, coarse)
+    assert ended.code == 0
+    assert "bins of 16.fsk are too few to tell the index (sketch with more)" in ended.out
+    one = sketched(tmp_path / "one.fsk", [0, 0, 1], [0.1, 0.7, 0.6])
+    assert "a class has a single sample. The intervals" in fragility("drift", fine, one).out
 
 
 def test_several_classes_need_their_names(tmp_path):

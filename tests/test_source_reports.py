@@ -187,6 +187,25 @@ def test_several_classes_in_parts(tmp_path):
     assert found.to_json() == Report.from_source(data, **asked).to_json()
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"human": "site", "reviewer_error": "q"}, "human and reviewer_error were given"),
+        ({"human": "site", "error_cost": "q"}, "both given by case"),
+        ({"reviewer_error": "q", "error_cost": "q"}, "both given by case"),
+        ({"human": "site", "costs": None}, "say nothing without costs"),
+        (
+            {"human": "site", "costs": {"error_cost": 5.0, "reviewer_error": 0.1}},
+            "give one of both",
+        ),
+    ],
+)
+def test_reviews_that_do_not_fit_are_refused_before_anything_is_read(asked, told):
+    reader = pa.RecordBatchReader.from_batches(pa.table(DATA).schema, iter(()))
+    with pytest.raises(ValueError, match=told):
+        Report.from_source(reader, **{**ASKED, **asked})
+
+
 @pytest.mark.parametrize("by_case", ["human", "loss"])
 def test_costs_or_humans_by_case_in_parts(tmp_path, by_case):
     rng = np.random.default_rng(4)

@@ -21,6 +21,7 @@ from fragility.exceptions import PartitionError
 from fragility.sources import local
 from fragility.sources import source as source_module
 from fragility.sources.opening import open_source
+from fragility.tables import open_table
 from fragility.tables.several_files import parquet_files
 from fragility.tables.values import numbers
 
@@ -208,6 +209,9 @@ def test_a_damaged_file_fails_the_call(tmp_path):
         (tmp_path / f"part-{k}.parquet").write_bytes(b"PAR1 but no more")
         with pytest.raises(PartitionError, match=rf"part-{k}\.parquet"):
             sketch(tmp_path, label="sick", score="p")
+        if k:  # the first one says what the columns of a dataset are
+            with pytest.raises(PartitionError, match=rf"part-{k}\.parquet"):
+                sketch(pyarrow.dataset.dataset(tmp_path), label="sick", score="p")
     write_parts(tmp_path, DATA)
     lacking = pa.table({"sick": [0, 1]})
     pq.write_table(lacking, tmp_path / "part-2.parquet")
@@ -220,6 +224,18 @@ def test_a_filtered_dataset_is_read_with_its_filter(folder):
     kept = DATA["q"] > 0.5
     plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][kept], DATA["p"][kept])
     assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
+
+
+def test_groups_of_more_columns_than_a_number_tells_apart():
+    """1,024 values in each of seven columns: numbers of combinations had lost their first bits."""
+    step = np.arange(1024)
+    first, others = np.append(step, 0 * step), np.append(0 * step, step)
+    rows = {"y": np.arange(2048) % 2, "p": np.linspace(0.0, 1.0, 2048), "g0": first}
+    names = [f"g{k}" for k in range(7)]
+    rows |= dict.fromkeys(names[1:], others)
+    found = sketch_by(rows, names, label="y", score="p", n_bins=16)
+    assert len(found) == 2047  # all 0 twice
+    assert {int(own.support.sum()) for key, own in found.items() if any(key)} == {1}
 
 
 def test_groups_of_rows_that_were_chosen_are_a_dataset(tmp_path):
@@ -250,6 +266,32 @@ def test_small_batches_are_joined_and_large_ones_cut(monkeypatch):
     assert [batch.num_rows for batch in found] == [106, 250, 250, 250, 150, 3]
     rows = pa.Table.from_batches(found).column("x").to_pylist()
     assert rows == pa.Table.from_batches(batches).column("x").to_pylist()
+
+
+def test_categories_of_a_part_stay_as_its_batches_have_them(tmp_path):
+    """Joined, those of two batches had the order of the first, or too many for their codes."""
+    p = np.linspace(0.0, 1.0, 100)
+
+    def stored(names, **options):
+        values = pa.array(np.arange(100) % len(names), pa.int8())
+        category = pa.DictionaryArray.from_arrays(values, pa.array(names), **options)
+        return pa.table({"category": category, "y": np.arange(100) // 50, "p": p})
+
+    def parts(tables):
+        with pq.ParquetWriter(tmp_path / "all.parquet", tables[0].schema) as writer:
+            for own in tables:
+                writer.write_table(own)
+        return pa.concat_tables(tables), tmp_path, pyarrow.dataset.dataset(tmp_path)
+
+    turned = [stored(names, ordered=True) for names in (["low", "high"], ["high", "low"])]
+    for data in parts(turned):
+        with pytest.raises(ValueError, match=r"in both orders.*pos_label="):
+            sketch(data, label="category", score="p")
+        with pytest.raises(ValueError, match="in both orders"):
+            Report.from_source(data, label="category", scores="p")
+    many = [stored([f"{letter}{k}" for k in range(100)]) for letter in "ab"]
+    for data in parts(many):
+        assert len(sketch_by(data, "category", label="y", score="p", n_bins=16)) == 200
 
 
 def test_parts_are_merged_in_their_order(folder):
@@ -317,6 +359,25 @@ def test_files_of_folders_and_patterns(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="no Parquet file"):
         parquet_files(tmp_path / "empty")
+
+
+def test_folders_that_are_called_like_files_and_links(tmp_path):
+    """Engines write folders of parts that end in .parquet."""
+    own, other = tmp_path / "own", tmp_path / "other.parquet"
+    for number, folder in enumerate((own / "monday.parquet", other)):
+        folder.mkdir(parents=True)
+        rows = {name: values[100 * number : 100 * number + 100] for name, values in DATA.items()}
+        pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    (own / "tuesday").symlink_to(other)
+    (own / "above").symlink_to(own)  # which would go on for ever
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][:200], DATA["p"][:200])
+    assert sketch(own, label="sick", score="p", labels=[0, 1]).to_bytes() == plain.to_bytes()
+    assert open_table(own).n_rows == 200
+    (own / "latest.parquet").symlink_to(other / "part-0.parquet")
+    with pytest.raises(ValueError, match="would count twice"):
+        sketch(own, label="sick", score="p")
+    with pytest.raises(ValueError, match="would count twice"):
+        open_table(own)
 
 
 @pytest.mark.parametrize(
@@ -429,12 +490,25 @@ def test_an_order_that_no_file_holds_is_refused(tmp_path):
     risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
     frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
     frame.to_parquet(tmp_path / "risk.parquet", use_dictionary=False)
-    for data in (tmp_path, pyarrow.dataset.dataset(tmp_path)):
+    whole = pyarrow.dataset.dataset(tmp_path)
+    positive = pyarrow.dataset.field("p") > 0.0
+    filtered = whole.filter(positive), pyarrow.dataset.dataset([whole]).filter(positive)
+    for data in (tmp_path, whole, *filtered):
         with pytest.raises(ValueError, match=r"may not hold the order; .* pos_label="):
             sketch(data, label="risk", score="p")
         with pytest.raises(ValueError, match="does not hold the order; name the positive class"):
             Report.from_source(data, label="risk", scores="p")
         assert sketch(data, label="risk", score="p", pos_label="high").pos_label == "high"
+
+
+def test_a_filtered_dataset_keeps_the_order_that_its_files_hold(tmp_path):
+    risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
+    frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
+    frame.to_parquet(tmp_path / "risk.parquet")
+    for data in (pyarrow.dataset.dataset(tmp_path), pyarrow.dataset.dataset(pa.table(frame))):
+        chosen = data.filter(pyarrow.dataset.field("p") > 0.0)
+        found = sketch(chosen, label="risk", score="p")
+        assert found.to_bytes() == sketch(frame, label="risk", score="p").to_bytes()
 
 
 def test_categories_in_both_orders_are_refused(tmp_path):

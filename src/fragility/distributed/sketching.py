@@ -27,6 +27,8 @@ from .columns import MOST_LABELS, codes_of, few_labels, numbers_of, one_kind
 _MOST_BYTES = 1 << 30
 #: Bytes of a sketch without weights, by bin: five digits of exact sums, and counts before these.
 _BYTES_OF_A_BIN = 56
+#: More combinations of values of columns of groups have no numbers of 64 bits.
+_MOST_CODES = 1 << 62
 
 
 def sketch(
@@ -394,9 +396,12 @@ class _FillGroups:
     def _groups(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], NDArray[Any]]]:
         """Groups and their rows."""
         found = [codes_of(batch, name) for name in self.columns]
-        codes = np.zeros(batch.num_rows, dtype=np.int64)
+        codes, n_codes = np.zeros(batch.num_rows, dtype=np.int64), 1
         for own, values in found:
-            codes = codes * len(values) + own
+            if n_codes * len(values) > _MOST_CODES:  # as many as there are rows will do
+                codes = np.unique(codes, return_inverse=True)[1]
+                n_codes = batch.num_rows
+            codes, n_codes = codes * len(values) + own, n_codes * len(values)
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         for rows in np.split(order, starts[1:]):

@@ -127,6 +127,11 @@ class SketchFragility(Summary):
         return Interval(0.0, high) if self.value < 1.0 else Interval(low, inf)
 
     @property
+    def _is_near(self) -> bool:
+        """Whether bins tell the index so well that intervals and tests can be made of it."""
+        return self._known is not None and self._known.is_near
+
+    @property
     def _evidence(self) -> KnownIndex:
         """What intervals and tests are made of; refused where a sketch knows too little."""
         if self._known is None:

@@ -127,9 +127,12 @@ class SketchComparison(IndependentDifference):
                 return told + "chance alone can explain that."
             return told + f"{a} is {'more' if self.quotient > 1.0 else 'less'} fragile."
         odd = [name for name, value in ((a, self.a), (b, self.b)) if value in (0.0, inf)]
-        why = f"the index of {' and '.join(odd)} is 0 or infinite"
-        if not odd:
-            why = "a class has a single sample, or an index is too near 0 for its bins"
+        rough = [name for name, part in ((a, self.of_a), (b, self.of_b)) if not part._is_near]
+        why = "a class has a single sample"
+        if odd:
+            why = f"the index of {' and '.join(odd)} is 0 or infinite"
+        elif rough:
+            why = f"bins of {' and '.join(rough)} are too few to tell the index (sketch with more)"
         overlap = "do not overlap: they differ" if self.differs else "overlap: none is shown"
         return f"No test of a difference: {why}. The intervals of the two indices {overlap}."
 

@@ -89,17 +89,13 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
     Errors of reviewers by case are represented by the means of the classes.
     """
     n_classes = state.labels.size
+    if state.reviewed:
+        check_reviewed(costs)
     if costs is None:
-        if state.reviewed:
-            raise ValueError(
-                "human and reviewer_error say nothing without costs: say what an error costs "
-                "(costs, --error-cost)."
-            )
         return None
     if state.answers:
         check_one_cost(costs)
     if state.reviewed:
-        check_one_source(costs, measured=True)
         costs = replace(costs, reviewer_error=measured_rates(state.reviews, state.reviewed))
     if not state.priced:
         return costs.checked(n_classes, None, state.labels.tolist())
@@ -110,6 +106,16 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
         )
     checked = replace(costs, error_cost=0.0).checked(n_classes, None, state.labels.tolist())
     return replace(checked, error_cost=np.array([state.mean_case_cost]))
+
+
+def check_reviewed(costs: Costs | None) -> None:
+    """Refuse costs that do not go with what cases say of their reviews."""
+    if costs is None:
+        raise ValueError(
+            "human and reviewer_error say nothing without costs: say what an error costs "
+            "(costs, --error-cost)."
+        )
+    check_one_source(costs, measured=True)
 
 
 def check_one_cost(costs: Costs) -> None:

@@ -15,6 +15,7 @@ from .._labels import listed
 from .._typing import Labels
 from ..exceptions import TableError
 from ..scores.cases import Cases, added_fingerprints, fingerprint
+from ..scores.reviews import check_one_review
 from ..scores.state import ScoreState
 from ..scores.tally import Task
 from ..sources.opening import open_source
@@ -24,7 +25,7 @@ from ..tables import PredictionFile
 from ..tables.group_columns import GroupSurvey
 from ..tables.reading import Reading
 from .files import case_rows, dropped_rows, with_columns
-from .inputs import check_confident, check_prevalence
+from .inputs import check_confident, check_prevalence, check_reviewed
 from .model_figures import Settings
 from .report import Report
 from .rereading import BlockReader, CaseRows, Mapped, Rereading, add_blocks, one_part
@@ -82,6 +83,9 @@ class SourceColumns:
 
 def report_on_source(data: Any, columns: SourceColumns, settings: Settings, hold: float) -> Report:
     """Report on the rows of a source; `Report.from_source` describes the arguments."""
+    check_one_review(columns.human, columns.reviewer_error, columns.error_cost)  # before all work
+    if columns.human is not None or columns.reviewer_error is not None:
+        check_reviewed(settings.costs)
     source = open_source(data)
     file = columns.file(source)
     _find_names(source, file)

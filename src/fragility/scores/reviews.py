@@ -30,13 +30,18 @@ BOTH_BY_CASE = (
 
 def review_kind(cases: Cases) -> ReviewKind:
     """What some cases say of their reviews; costs by case beside them are refused."""
+    check_one_review(cases.human, cases.reviewer_errors, cases.costs)
     if cases.human is None and cases.reviewer_errors is None:
         return ""
-    if cases.human is not None and cases.reviewer_errors is not None:
-        raise ValueError(BOTH_REVIEWS)
-    if cases.costs is not None:
-        raise ValueError(BOTH_BY_CASE)
     return "errors" if cases.human is None else "human"
+
+
+def check_one_review(human: object, errors: object, costs: object) -> None:
+    """Refuse what cases, or columns of them, do not say together; None is what they do not say."""
+    if human is not None and errors is not None:
+        raise ValueError(BOTH_REVIEWS)
+    if costs is not None and not (human is None and errors is None):
+        raise ValueError(BOTH_BY_CASE)
 
 
 def checked_reviews(

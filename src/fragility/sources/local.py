@@ -31,13 +31,13 @@ Opened = Callable[[list[str]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class LocalPart:
-    """A part that can be opened again and again, its size in any unit, and metadata of Parquet."""
+    """A part that can be opened again and again, its size in any unit, metadata of its Parquet."""
 
     name: str
     opened: Opened
     file: str | None = None
     size: int = 1
-    about: Callable[[], Any] | None = None
+    about: Callable[[], Iterable[Any]] = tuple
 
 
 class LocalSource(Source):
@@ -56,8 +56,7 @@ class LocalSource(Source):
 
     def keeps_order(self, column: str) -> bool:
         """Whether all files of Parquet say it."""
-        known = (own.about() for own in self._parts if own.about is not None)
-        return all(holds_order(about, column) for about in known)
+        return all(holds_order(about, column) for own in self._parts for about in own.about())
 
     def _hint(self, missing: str) -> str:
         folders = (folder for own in self._parts for folder in (own.file or "").split(os.sep)[:-1])
@@ -210,9 +209,9 @@ def of_parquet(paths: Sequence[str]) -> LocalSource:
     return LocalSource(schema, parts, paths[0] if len(paths) == 1 else "the files")
 
 
-def _about(path: str) -> Any:
+def _about(path: str) -> Iterator[Any]:
     with opened_parquet(path) as file:
-        return file.metadata
+        yield file.metadata
 
 
 def _parquet_batches(path: str) -> Opened:
@@ -230,24 +229,43 @@ def of_dataset(dataset: Any) -> LocalSource:
     try:
         fragments = list(dataset.get_fragments())
     except ValueError:  # only the whole knows its filter
-        parts = [LocalPart("the dataset", lambda columns: _scanned(dataset, columns))]
+        about = partial(_about_files, dataset)
+        parts = [LocalPart("the dataset", partial(_scanned, dataset), about=about)]
     else:
         parts = [_fragment(number, own, dataset.schema) for number, own in enumerate(fragments)]
     return LocalSource(dataset.schema, parts, "the dataset")
 
 
+def _about_files(dataset: Any) -> Iterator[Any]:
+    """Metadata of all Parquet files of a filtered dataset, which does not hand out fragments."""
+    for own in getattr(dataset, "children", ()):
+        yield from _about_files(own)
+    for path in getattr(dataset, "files", ()):
+        fragment = dataset.format.make_fragment(path, dataset.filesystem)
+        if _is_parquet(fragment):
+            yield fragment.metadata
+
+
+def _is_parquet(fragment: Any) -> bool:
+    """Whether a fragment is of a Parquet file; of other kinds nobody knows more than rows."""
+    return isinstance(fragment, pyarrow().dataset.ParquetFileFragment)
+
+
 def _fragment(number: int, fragment: Any, schema: Any) -> LocalPart:
-    path = getattr(fragment, "path", None)
+    path, is_parquet = getattr(fragment, "path", None), _is_parquet(fragment)
 
     def opened(columns: list[str]) -> Iterator[Any]:
         done = 0
         for batch in _scanned(fragment, columns, schema=schema):
             done += batch.num_rows
             yield batch
-        if isinstance(fragment, pyarrow().dataset.ParquetFileFragment):
+        if is_parquet:
             check_rows(_rows_said(fragment), done)
 
-    about = (lambda: fragment.metadata) if hasattr(fragment, "metadata") else None
+    def about() -> Iterator[Any]:
+        if is_parquet:  # whose metadata may be far away
+            yield fragment.metadata
+
     return LocalPart(path or f"fragment {number}", opened, path, about=about)
 
 

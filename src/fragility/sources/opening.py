@@ -35,8 +35,7 @@ def open_source(data: Any) -> Source:
         if not given:
             raise ValueError("The list of Parquet files is empty.")
         paths = [path for one in given for path in parquet_files(one)]
-        if len(given) > 1:
-            check_once(paths)
+        check_once(paths)
         return local.of_parquet(paths)
     if isinstance(data, Mapping):
         return local.of_arrays(data)

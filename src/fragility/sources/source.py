@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -169,6 +170,9 @@ def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
     n_waiting = 0
     for batch in batches:
         if batch.num_rows:
+            if waiting and not _ordered_alike(waiting[-1], batch):
+                yield from _cut(waiting)
+                waiting, n_waiting = [], 0
             waiting.append(batch)
             n_waiting += batch.num_rows
         if n_waiting >= min(LEAST_ROWS, batch_rows(batch.num_columns)):
@@ -178,9 +182,21 @@ def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
         yield from _cut(waiting)
 
 
+def _ordered_alike(first: Any, second: Any) -> bool:
+    """Whether ordered categories are the same in both; joined, they would all have one order."""
+    return all(
+        own.dictionary.equals(other.dictionary)
+        for own, other in zip(first.columns, second.columns, strict=True)
+        if getattr(own.type, "ordered", False)
+    )
+
+
 def _cut(batches: list[Any]) -> Iterator[Any]:
     if len(batches) > 1:
-        batches = pyarrow().Table.from_batches(batches).combine_chunks().to_batches()
+        pa = pyarrow()
+        # Categories of all may be more than codes of each have room for.
+        with suppress(pa.ArrowInvalid):
+            batches = pa.Table.from_batches(batches).combine_chunks().to_batches()
     for batch in batches:
         most = batch_rows(batch.num_columns)
         for start in range(0, batch.num_rows, most):

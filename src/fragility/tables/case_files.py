@@ -73,7 +73,7 @@ class CaseFile(ABC, Generic[Batch]):
         with numbers_explained(self.table, self._used.numeric):
             if self._groups is None:
                 self._peek()
-            data = self.table.read(self._used.all, self._types).to_batches()
+            data = self.table.read_batches(self._used.all, self._types)
             self._surveyed(data)
             reading = self._reading()
             parts = [reading.batch(batch, 1.0) for batch in data if batch.num_rows]

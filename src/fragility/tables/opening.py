@@ -88,8 +88,11 @@ def open_table(path: str | os.PathLike[str]) -> Table:
 
 
 def open_part(path: str) -> Table:
-    """The same for a part of the data: a Parquet file of which may have no rows."""
-    if path != "-" and several_paths(path) is None:
+    """The same for a part of the data: Parquet files of which may have no rows."""
+    if path != "-":
+        several = _several(path, may_be_empty=True)
+        if several is not None:
+            return several
         file = Path(path)
         if _first_bytes(path, file).startswith(b"PAR1"):
             from .column_files import ParquetTable
@@ -98,14 +101,15 @@ def open_part(path: str) -> Table:
     return open_table(path)
 
 
-def _several(given: str) -> Table | None:
+def _several(given: str, *, may_be_empty: bool = False) -> Table | None:
     """The table of a folder of Parquet files, or of a pattern; None if it is neither."""
     paths = several_paths(given)
     if paths is None:
         return None
+    check_once(paths)  # a link may be to one of them
     from .several_files import ParquetFiles
 
-    return ParquetFiles(given, paths)
+    return ParquetFiles(given, paths, may_be_empty=may_be_empty)
 
 
 def several_paths(given: str) -> list[str] | None:

@@ -168,8 +168,12 @@ class PredictionFile(CaseFile[PredictionBatch]):
 
     def _finish(self, reading: Reading[PredictionBatch]) -> None:
         super()._finish(reading)
+        self._doubt(reading.lowest)
+
+    def _doubt(self, lowest: Mapping[str, float]) -> None:
+        """Warn of scores that seem to be of whichever class was predicted: none is below a half."""
         for column in self._single_columns():
-            if is_confidence(column) and reading.lowest[column] >= 0.5:
+            if is_confidence(column) and lowest.get(column, 0.0) >= 0.5:
                 self._warn(warning_of_confidence(str(self.positive), column))
 
     def _asked_first(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .._labels import listed, whole_number
 from ..exceptions import TableError
 from ..scores.sketch import FragilitySketch
-from .categories import found_classes, later_class
+from .categories import check_number_of_classes, found_classes, later_class
 from .columns import PredictionColumns, parse_models
 from .conversion import Conversion
 from .opening import open_part, open_table
@@ -82,6 +82,7 @@ def sketch_of_files(
     files = [
         _Part(
             table,
+            is_first=table is tables[0],
             label=label,
             models=own,
             classes=classes,
@@ -100,6 +101,7 @@ def sketch_of_files(
             sketch.update(labels[batch.codes], scores, batch.weights)
             done += batch.n_rows
             progress(done)
+    files[0].doubt(files)
     n_dropped = sum(file.n_dropped for file in files)
     if not done and not n_dropped:
         raise tables[0].error("there are no rows, here and in all files.")
@@ -110,7 +112,28 @@ def sketch_of_files(
 
 
 class _Part(PredictionFile):
-    """A part of the data, which alone may lack a class, or weight."""
+    """A part of the data, which alone may lack a class, or weight, or rows."""
+
+    lowest: Mapping[str, float]
+
+    def __init__(self, table: Table, *, is_first: bool, **asked: Any) -> None:
+        self._is_first = is_first
+        super().__init__(table, **asked)
+
+    def _warn(self, message: str) -> None:
+        if self._is_first:  # what is doubtful is so in all of them
+            super()._warn(message)
+
+    def doubt(self, parts: Sequence[_Part]) -> None:
+        """Warn of scores that look wrong in all parts together."""
+        values: dict[str, list[float]] = {}
+        for part in parts:
+            for column, low in part.lowest.items():
+                values.setdefault(column, []).append(low)
+        super()._doubt({column: min(lows) for column, lows in values.items()})
+
+    def _doubt(self, lowest: Mapping[str, float]) -> None:
+        self.lowest = lowest
 
     def _reading(self) -> Conversion:
         return _PartReading(
@@ -127,17 +150,32 @@ def _found_classes(
     tables: Sequence[Table], label: str, positive: str | None
 ) -> tuple[list[str], str | None]:
     """Classes of all files together, and the later one if they are ordered categories."""
-    values: set[Any] = set()
+    first_seen: dict[Any, Table] = {}
     orders: list[list[Any]] = []
+    ordered: list[Table] = []
     for table in tables:
         require_columns(table, [label])
         types = PredictionColumns(label=label, models={}).types(table)
         for batch in table.batches([label], types):
-            values.update(encoded_or_refused(table, batch, label)[1])
+            for value in encoded_or_refused(table, batch, label)[1]:
+                first_seen.setdefault(value, table)
+            check_number_of_classes(table, len(first_seen), f"column {label!r}")
             order = category_order(batch.column(label))
+            if order is not None and table not in ordered:
+                ordered.append(table)
             if order is not None and order not in orders:
                 orders.append(order)
-    found = found_classes(tables[0], label, values)
+    found = found_classes(tables[0], label, first_seen)
+    if len(found.names) > 2 and len(tables) > 1:
+        where: dict[str, str] = {}
+        for value, table in first_seen.items():  # 1 and "1" are one class
+            where.setdefault(found.names[found.code(value) or 0], table.name)
+        places = ", ".join(f"{name!r} in {file}" for name, file in list(where.items())[:5])
+        raise TableError(
+            f"There is one column of scores, but column {label!r} holds {len(found.names)} classes "
+            f"({listed(found.names)}). They are first seen: {places}."
+        )
     if positive is None and orders and len(found.names) == 2:
-        positive = found.names[later_class(tables[0], label, found, orders)]
+        lost = (table for table in ordered if not table.keeps_order(label))
+        positive = found.names[later_class(next(lost, ordered[0]), label, found, orders)]
     return list(found.names), positive

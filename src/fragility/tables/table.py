@@ -99,6 +99,11 @@ class Table(ABC):
         with self._explained():
             return self._as_types(self._whole(asked, types or {}), types or {})
 
+    def read_batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> list[Any]:
+        """The same as record batches; those of several files may differ in types."""
+        found: list[Any] = self.read(columns, types).to_batches()
+        return found
+
     def batches(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> Batches:
