@@ -54,3 +54,8 @@ def test_errors_name_the_block(tmp_path, flaw):
     with pytest.raises(PartitionError, match=words) as caught:
         sketch(ray.data.read_parquet(str(tmp_path)), label="sick", score="p", labels=labels)
     assert caught.value.partition.startswith("block ")
+
+
+def test_a_dataset_without_rows_is_refused():
+    with pytest.raises(ValueError, match="There are no rows in the Dataset"):
+        sketch(ray.data.from_items([]), label="sick", score="p")

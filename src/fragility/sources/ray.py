@@ -22,9 +22,11 @@ class RaySource(Source):
     def __init__(self, dataset: Any) -> None:
         if not hasattr(dataset, "select_columns"):
             raise ValueError(f"Of Ray give a Dataset; got {type(dataset).__name__}.")
-        pa = pyarrow()
+        pa, schema = pyarrow(), dataset.schema()
+        if schema is None:  # Ray knows the columns of rows alone
+            raise ValueError(f"There are no rows in {self.name}.")
         self._dataset = dataset
-        self.schema = pa.schema([(name, pa.null()) for name in dataset.schema().names])
+        self.schema = pa.schema([(name, pa.null()) for name in schema.names])
 
     def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
         with needed_for("Datasets of Ray are computed by ray", "ray"):
