@@ -1,9 +1,9 @@
-"""Names that people gave: the nearest one to a mistyped one, short ones, ones that differ."""
+"""Names: the nearest to a mistyped one, short ones, ones that differ, where they are first seen."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -57,3 +57,9 @@ def told_apart(name: str, taken: Container[str]) -> str:
     while numbered in taken:
         number, numbered = number + 1, f"{name} {number}"
     return numbered
+
+
+def seen_first(what: str, places: Mapping[Any, str]) -> str:
+    """A sentence that tells in which of several files or parts each value is first seen."""
+    told = ", ".join(f"{value!r} in {place}" for value, place in list(places.items())[:5])
+    return f"The {what} are first seen: {told}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .._labels import listed
-from .._names import did_you_mean
+from .._names import did_you_mean, seen_first
 from ..exceptions import PartitionError
 from ..tables.arrow import pyarrow
 from ..tables.table import rows_at_once
@@ -56,8 +56,7 @@ def first_seen(what: str, parts: Mapping[Any, Part | None]) -> str:
     if len({part.where for _, part in places}) < 2:
         files = {part.file for _, part in places if part.file}
         return "".join(f" All {what} are in {file}." for file in files)
-    seen = ", ".join(f"{value!r} in {part.where}" for value, part in places[:5])
-    return f" The {what} are first seen: {seen}."
+    return f" {seen_first(what, {value: part.where for value, part in places})}"
 
 
 #: Adds a batch of a part to the state of the rows before it, which is None at first.

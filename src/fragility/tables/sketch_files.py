@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._labels import listed, whole_number
+from .._names import seen_first
 from ..exceptions import TableError
 from ..scores.sketch import FragilitySketch
 from .categories import check_number_of_classes, found_classes, later_class
@@ -170,10 +171,9 @@ def _found_classes(
         where: dict[str, str] = {}
         for value, table in first_seen.items():  # 1 and "1" are one class
             where.setdefault(found.names[found.code(value) or 0], table.name)
-        places = ", ".join(f"{name!r} in {file}" for name, file in list(where.items())[:5])
         raise TableError(
             f"There is one column of scores, but column {label!r} holds {len(found.names)} classes "
-            f"({listed(found.names)}). They are first seen: {places}."
+            f"({listed(found.names)}). {seen_first('labels', where)}"
         )
     if positive is None and orders and len(found.names) == 2:
         lost = (table for table in ordered if not table.keeps_order(label))
