@@ -15,7 +15,7 @@ import pytest
 from fragility import FragilitySketch, Report
 from fragility.distributed import by_query, sketch, sketch_by
 from fragility.exceptions import PartitionError
-from fragility.sources.spark import SparkSource
+from fragility.sources.spark import SparkSource, _explained
 
 from .engine_data import ASKED, columns, write_parts, wrong_parts
 
@@ -228,3 +228,10 @@ def test_connect_gives_the_same_bytes(folder, tmp_path):
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
     for k, wanted in enumerate([PLAIN, weighted]):
         assert (tmp_path / f"{k}.fsk").read_bytes() == wanted.to_bytes()
+
+
+def test_workers_without_the_library_are_told_so():
+    text = "An exception was thrown from the Python worker:\nModuleNotFoundError: No module named"
+    found = _explained(RuntimeError(f"{text} 'fragility'\n"))
+    assert isinstance(found, ImportError)
+    assert "no module 'fragility': install fragility" in str(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import permutations
+from math import inf
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fragility import AnswerState, Report, ScoreState
+from fragility._typing import Interval
+from fragility.report import words
 from fragility.report.answer_text import answer_table
 from fragility.report.context import Context, Volume
 from fragility.report.gates import check_gates, not_held
@@ -590,3 +593,14 @@ def test_answer_states_have_a_verdict():
     state = AnswerState("model", hold=0)
     state.update_answers([1, 0, 1, 1, 0, 1], [0.9, 0.4, 0.8, 0.7, 0.6, 0.9])
     assert Report.from_state([state]).verdict.model == "model"
+
+
+def test_ranges_of_thresholds_say_never_and_always_as_the_thresholds_do():
+    for ends, below, above in (
+        ((0.0, 0.0), "never", "always"),
+        ((inf, inf), "always", "never"),
+        ((0.0, 0.25), "0 % to 25 %", "0 % to 25 %"),
+        ((0.5, inf), "50 % to always", "50 % to never"),
+    ):
+        assert words.thresholds(Interval(*ends), words.BELOW) == below
+        assert words.thresholds(Interval(*ends), words.FROM) == above

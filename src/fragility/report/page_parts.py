@@ -97,28 +97,23 @@ def _thresholds(report: Report, policy: Policy) -> Number:
         what = "an expected loss" if by == "loss" else "one minus the confidence"
         same = f"same cost: {_range(policy.lower_interval, by)}"
         return Number(f"alone up to {what} of", told, same)
-    upper = {0.0: "always", inf: "never"}.get(policy.upper, threshold(policy.upper))
+    upper = words.FROM.get(policy.upper, threshold(policy.upper))
+    same_upper = words.thresholds(policy.upper_interval, words.FROM)
     if kind == "answers":
-        same = _range(policy.upper_interval, beyond="never")
-        return Number("answer alone from a confidence of", upper, f"same cost: {same}")
+        return Number("answer alone from a confidence of", upper, f"same cost: {same_upper}")
     negative = next(label for label in report.labels if label != report.positive)
     title = f"{words.shortened(negative)} below · {words.shortened(report.positive)} from"
-    lower = {0.0: "never", inf: "always"}.get(policy.lower, threshold(policy.lower))
-    same = (
-        f"{_range(policy.lower_interval, beyond='always')} · "
-        f"{_range(policy.upper_interval, beyond='never')}"
-    )
-    return Number(title, f"{lower} · {upper}", f"same cost: {same}")
+    lower = words.BELOW.get(policy.lower, threshold(policy.lower))
+    same_lower = words.thresholds(policy.lower_interval, words.BELOW)
+    return Number(title, f"{lower} · {upper}", f"same cost: {same_lower} · {same_upper}")
 
 
 def _told(end: float, by: str) -> str:
     return f"{end:.4g}" if by == "loss" else threshold(end)
 
 
-def _range(ends: Interval, by: str = "score", beyond: str = "all") -> str:
-    if ends.low == inf:
-        return beyond
-    return " to ".join({inf: beyond, -inf: "none"}.get(end, _told(end, by)) for end in ends)
+def _range(ends: Interval, by: str) -> str:
+    return " to ".join({inf: "all", -inf: "none"}.get(end, _told(end, by)) for end in ends)
 
 
 def model_rows(report: Report) -> list[ModelRow]:

@@ -129,16 +129,16 @@ def policy_rows(report: Report) -> Table:
     if report.answers:
         rows += [
             row("answer alone from", lambda p: _threshold(p.upper, "always", "never")),
-            row("at the same cost", lambda p: _thresholds(p.upper_interval, "never")),
+            row("at the same cost", lambda p: words.thresholds(p.upper_interval, words.FROM)),
         ]
     elif of_two:
         (negative,) = (label for label in report.labels if label != report.positive)
         sides = words.shortened(negative), words.shortened(report.positive)
         rows += [
             row(f"decide {sides[0]} below", lambda p: _threshold(p.lower, "never", "always")),
-            row("at the same cost", lambda p: _thresholds(p.lower_interval, "always")),
+            row("at the same cost", lambda p: words.thresholds(p.lower_interval, words.BELOW)),
             row(f"decide {sides[1]} from", lambda p: _threshold(p.upper, "always", "never")),
-            row("at the same cost", lambda p: _thresholds(p.upper_interval, "never")),
+            row("at the same cost", lambda p: words.thresholds(p.upper_interval, words.FROM)),
         ]
     else:
         rows += [
@@ -193,12 +193,6 @@ def _against(test: PairedCosts | None) -> str:
 
 def _threshold(value: float, at_zero: str, at_infinity: str) -> str:
     return {0.0: at_zero, inf: at_infinity}.get(value, threshold(value))
-
-
-def _thresholds(ends: Interval, at_infinity: str) -> str:
-    """Thresholds from one to another, or a single word where both are beyond all scores."""
-    told = [at_infinity if end == inf else threshold(end) for end in ends]
-    return at_infinity if ends.low == inf else " to ".join(told)
 
 
 def _losses(ends: Interval) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from math import ceil, isinf, isnan, log10
+from math import ceil, inf, isinf, isnan, log10
 from typing import TYPE_CHECKING, Any
 
 from .. import _names
 from .._names import seen as seen
 from .._summary import percent as percent
+from .._summary import threshold
 from .._typing import Interval
 from ..deferral.policy_text import errs_alone
 from ..measured import Measured
@@ -122,3 +123,14 @@ def shortened(name: Any) -> str:
 def level(confidence: float) -> str:
     """Name of the intervals in tables and sentences."""
     return f"{100 * confidence:g} % interval"
+
+
+#: What is decided below and from the ends of all thresholds.
+BELOW, FROM = {0.0: "never", inf: "always"}, {0.0: "always", inf: "never"}
+
+
+def thresholds(ends: Interval, at_ends: dict[float, str]) -> str:
+    """Thresholds from one to another, or the word for both where there is one."""
+    if ends.low == ends.high and ends.low in at_ends:
+        return at_ends[ends.low]
+    return " to ".join(at_ends[end] if end == inf else threshold(end) for end in ends)

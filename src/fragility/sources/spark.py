@@ -30,6 +30,8 @@ _ROWS_OF_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: Kinds of columns that a query treats as this library does.
 _CATEGORIES = {"string", "boolean", "byte", "short", "integer", "long"}
 _SCORES = {"double", "float"}
+#: A module that workers do not have.
+_LACKING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 #: What Java puts before the words of an error.
 _JAVA = re.compile(r"^(Caused by: |: )?([a-z0-9]+\.)+\w+: ")
 _FILE = re.compile(r"file:[^\s,'\"]+|s3a?:[^\s,'\"]+|hdfs:[^\s,'\"]+")
@@ -260,6 +262,13 @@ def _explained(error: Any) -> Exception:
     """What Spark says of data that it could not read, with the file that it names."""
     text = str(error)
     found = _FILE.search(text)
+    lacking = _LACKING.search(text)
+    if lacking is not None:
+        return ImportError(
+            f"Python workers of Spark have no module {lacking.group(1)!r}: install fragility and "
+            "pyarrow where they run, or name a Python that has them before the session begins "
+            "(PYSPARK_PYTHON)."
+        )
     if found is None:
         return error  # type: ignore[no-any-return]
     # The bridge to Java says first that a call failed; why is in the line of the file, and last.

@@ -82,8 +82,11 @@ function endWords(value, side) {
 function rangeWords(model, same, side) {
   if (!same) return "not known at these costs";
   const [first, last] = same.map((place) => model.cells.cuts[place]);
-  const words = endWords(first, side);
-  return first === Infinity && kind !== "several" ? words : `${words} to ${endWords(last, side)}`;
+  // Where both are beyond all scores, a word will do.
+  if (kind !== "several" && first === last && [0, Infinity].includes(first)) {
+    return (side === 0) === (first === 0) ? "never" : "always";
+  }
+  return `${endWords(first, side)} to ${endWords(last, side)}`;
 }
 
 /** What to do with a case, as the report says it. */
