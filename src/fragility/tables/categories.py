@@ -63,6 +63,7 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
     check_number_of_classes(table, len(values), f"column {column!r}")
     fractions = [v for v in values if whole_number(v) is None]
     if fractions and all(spelled_number(v) is not None for v in values):
+        fractions = sorted(fractions, key=str)  # sets of text have another order in each run
         raise table.error(
             f"column {column!r} holds numbers that are not class labels, such as "
             f"{listed(fractions, most=3)}; labels must be text, booleans or whole numbers. Is this "
