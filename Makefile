@@ -65,8 +65,9 @@ test-ray: $(READY)  ## Sketches and reports on Ray, which it installs
 
 MUTANTS_SEED ?= 0
 MUTANTS_COUNT ?= 40
+MUTANTS_PACKAGES ?= index solvers scores deferral
 mutants: $(READY)  ## Faults put into the library one by one: which test notices (an hour or more)
-	$(BIN)/python -m tests.mutants --seed $(MUTANTS_SEED) --count $(MUTANTS_COUNT)
+	$(BIN)/python -m tests.mutants --seed $(MUTANTS_SEED) --count $(MUTANTS_COUNT) --packages $(MUTANTS_PACKAGES)
 
 lint: $(READY) types imports  ## Style (Python and JavaScript), types and import directions
 	$(BIN)/ruff check .

@@ -2,8 +2,8 @@
 
     python -m tests.mutants --seed 0 --count 40
 
-draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `deferral/`, as many from
-each, puts one after the other into a copy of the tree and runs the tests there until one fails:
+draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `deferral/`, or of what
+``--packages`` names, as many from each, puts one after the other into a copy of the tree and runs the tests there until one fails:
 first the fast tier in files that name the changed module or what it defines, then these files in
 full, then the fast tier, then everything; ``--depth`` says after how many of these four to give up.
 With ``--coverage .coverage`` first come the tests that run the changed line, then their files:
@@ -30,12 +30,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "fragility"
 PACKAGES = ("index", "solvers", "scores", "deferral")
 
 #: Why a run was ended.
@@ -268,13 +269,13 @@ def _is_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def drawn(seed: int, count: int, packages: tuple[str, ...] = PACKAGES) -> list[Mutant]:
+def drawn(seed: int, count: int, packages: Sequence[str] = PACKAGES) -> list[Mutant]:
     """As many mutants from each package, and within a package of each kind."""
     rng = random.Random(seed)
     chosen: list[Mutant] = []
     for place, package in enumerate(packages):
         by_kind: dict[str, list[Mutant]] = {}
-        for path in sorted((ROOT / "src" / "fragility" / package).rglob("*.py")):
+        for path in sorted((SOURCE / package).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
             for mutant in Collector(name, path.read_text(encoding="utf-8")).found:
                 by_kind.setdefault(mutant.kind, []).append(mutant)
@@ -465,6 +466,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument(
+        "--packages",
+        nargs="+",
+        default=PACKAGES,
+        choices=sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")),
+        metavar="NAME",
+        help="folders of src/fragility that faults are drawn from",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in its tree")
     parser.add_argument("--limit", type=float, default=1800, help="seconds for one mutant")
     parser.add_argument("--depth", type=int, default=4, help="how many of the four sets of tests")
@@ -473,7 +482,7 @@ def main() -> None:
     parser.add_argument("--journal", type=Path, default=ROOT / "mutants.jsonl")
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     args = parser.parse_args()
-    mutants = drawn(args.seed, args.count)
+    mutants = drawn(args.seed, args.count, args.packages)
     if args.list:
         print("\n".join(f"{mutant.kind:12}{mutant.name}" for mutant in mutants))
         return

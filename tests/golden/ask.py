@@ -9,9 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fragility import PreviousPredictions, Report
+import numpy as np
 
-from ..command import Ended, fragility
+import fragility as library
+from fragility import PreviousPredictions, Report
+from fragility.calibration import cross_fitted_calibration
+
+from ..command import Ended
+from ..command import fragility as command
 
 
 def report_of(y: Any, models: Mapping[str, Any], **case: Any) -> Report:
@@ -86,4 +91,74 @@ def evaluate_file(path: Path, **asked: Any) -> Ended:
         for value in (given if isinstance(given, tuple) else (given,))
         for part in ([f"--{name.replace('_', '-')}"] + ([] if value is True else [value]))
     ]
-    return fragility("evaluate", path.name, *options, "--json", cwd=path.parent)
+    return command("evaluate", path.name, *options, "--json", cwd=path.parent)
+
+
+#: Functions of labels and scores with one number as answer.
+NUMBERS = (
+    *("calibration_slope", "calibration_intercept", "observed_expected_ratio"),
+    *("integrated_calibration_index", "equal_mass_calibration_error", "confident_error_rate"),
+    *("buffered_auc_score", "ranking_error_cvar", "area_under_risk_coverage"),
+    *("surest_error_rate", "gini_score", "ks_statistic"),
+)
+
+
+def metrics(y: Any, p: Any, weight: Any) -> dict[str, Any]:
+    """Return every figure that has a function of its own."""
+    options = {"sample_weight": weight}
+    answers = {name: getattr(library, name)(y, p, **options) for name in NUMBERS}
+    answers["net benefit"] = library.net_benefit(y, p, 0.3, **options)
+    answers["operating points"] = vars(library.operating_points(y, p, [0.2, 0.5, 0.8], **options))
+    answers["reliability curve"] = vars(library.reliability_curve(y, p, **options))
+    answers["stability"] = library.population_stability_index(p, p**1.2)
+    curve = library.risk_coverage_curve(y, p, **options)
+    answers["risk and coverage"] = [curve.risk[::20], curve.coverage[::20]]
+    return answers
+
+
+def costs_compared(y: Any, one: Any, other: Any, costs: dict[str, Any], weight: Any) -> Any:
+    """Return the paired test of the costs of two models."""
+    return library.compare_costs(y, one, other, **costs, sample_weight=weight).to_dict()
+
+
+def calibrated(y: Any, p: Any) -> Any:
+    """Return probabilities after cross-fitted maps."""
+    return cross_fitted_calibration(y, p)
+
+
+def policy(y: Any, p: Any, costs: dict[str, Any]) -> Any:
+    """Return the best policy as plain values."""
+    return library.best_policy(y, p, **costs).to_dict()
+
+
+def decisions(y: Any, p: Any, costs: dict[str, Any]) -> list[list[Any]]:
+    """Return label, whether the model decides alone, and what that saves, of each case."""
+    decided = library.best_policy(y, p, **costs).decide(p)
+    columns = (decided.label, decided.automate, decided.saving)
+    return [
+        list(row) for row in zip(*(np.asarray(column).tolist() for column in columns), strict=True)
+    ]
+
+
+def deferral(y: Any, p: Any, costs: dict[str, Any]) -> Any:
+    """Return the cost at every threshold of the confidence."""
+    return library.deferral_curve(y, p, **costs).to_dict()
+
+
+def slices(columns: Any, y: Any, p: Any) -> list[dict[str, Any]]:
+    """Return the conditions under which a model is surely wrong."""
+    import pandas as pd
+
+    found = library.find_slices(pd.DataFrame(columns), y, p, n_permutations=499)
+    return [vars(entry) for entry in found]
+
+
+def plan(y: Any, scores: Any, asked: dict[str, float]) -> Any:
+    """Return how many cases an evaluation needs."""
+    predictions = scores if "difference" in asked else scores["m0"]
+    return vars(library.plan_evaluation(y, predictions, **asked))
+
+
+def alarm(errors: list[int], decided: list[int], rate: float) -> Any:
+    """Return what the alarm of errors says of several looks."""
+    return vars(library.error_alarm(errors, decided, rate))

@@ -46,7 +46,7 @@ def shortened(value: Any) -> Any:
 def write(name: str, content: Any) -> Path:
     """Write a bank; 12 digits are more than any comparison asks for."""
     path = FOLDER / f"{name}.json.gz"
-    text = json.dumps(plain(content), separators=(",", ":"), sort_keys=True)
+    text = json.dumps(shortened(plain(content)), separators=(",", ":"), sort_keys=True)
     with gzip.GzipFile(path, "wb", mtime=0) as file:
         file.write(text.encode())
     return path

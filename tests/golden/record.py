@@ -13,6 +13,7 @@ from typing import Any
 from . import banks
 from .ask import flat, report_of, whole
 from .files import answers_of_files
+from .functions import questions
 from .more_sets import more_sets
 from .sets import cases
 
@@ -39,6 +40,7 @@ BANKS: dict[str, Callable[[], Any]] = {
     "sets": figures_of_sets,
     "more_sets": reports_of_more_sets,
     "files": answers_of_files,
+    "functions": lambda: dict(questions()),
 }
 
 

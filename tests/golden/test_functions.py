@@ -1,0 +1,17 @@
+"""Functions beside the report answer as they did when these answers were recorded."""
+
+from __future__ import annotations
+
+import warnings
+
+from . import banks
+from .compare import differences
+from .functions import questions
+
+
+def test_answers_are_as_recorded():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answers = banks.shortened(banks.plain(dict(questions())))
+    # Standard errors, intervals and p-values stand among the values.
+    assert differences(banks.read("functions"), answers, 1e-8) == []
