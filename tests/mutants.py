@@ -2,8 +2,9 @@
 
     python -m tests.mutants --seed 0 --count 40
 
-draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `deferral/`, or of what
-``--packages`` names, as many from each, puts one after the other into a copy of the tree and runs the tests there until one fails:
+draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `deferral/`, or of the
+folders that ``--packages`` names, as many from each, puts one after the other into a copy of the
+tree and runs the tests there until one fails:
 first the fast tier in files that name the changed module or what it defines, then these files in
 full, then the fast tier, then everything; ``--depth`` says after how many of these four to give up.
 With ``--coverage .coverage`` first come the tests that run the changed line, then their files:
