@@ -14,10 +14,8 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-import support
 from equal_auc import predictions
 from label_cost import REACH, data, label_costs
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy import isfinite
 from PIL import Image
@@ -26,12 +24,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from fragility import (
-    KL,
-    AdversaryDisplay,
     ConfidenceDisplay,
     DeferralDisplay,
     RankingErrorDisplay,
-    SatisficingClassifier,
     Wasserstein,
     fragility_path,
 )
@@ -92,41 +87,6 @@ def what_labels_cost():
     return figure
 
 
-def what_an_adversary_does():
-    """Two measurements of 80 tumours: moved, with labels that may be wrong, and reweighted."""
-    data = load_breast_cancer()
-    X, y = (
-        StandardScaler().fit_transform(data.data[:80, [1, 7]]),
-        data.target_names[data.target[:80]],
-    )
-    shifts = {
-        "Features move": Wasserstein(),
-        "Labels, too": Wasserstein(label_cost=2.0),
-        "Weights shift": KL(),
-    }
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
-    for ax, (name, ambiguity) in zip(axes, shifts.items(), strict=True):
-        model = SatisficingClassifier("hinge", ambiguity, slack=0.2).fit(X, y)
-        AdversaryDisplay.from_estimator(model, X, y, name=name, ax=ax)
-        ax.set(xlabel="texture", ylabel="concavity")
-    return figure
-
-
-def what_a_support_does():
-    X, y = support.data()
-    found = support.bound(X, y)
-    figure, axes = plt.subplots(1, 2, figsize=(15, 4.4), layout="constrained")
-    (left, low), (right, high) = found.box.ends
-    models = {"On the plane": found.free, "In the box": found.boxed}
-    for ax, (name, model) in zip(axes, models.items(), strict=True):
-        AdversaryDisplay.from_estimator(
-            model, X, y, name=f"{name}, k = {model.fragility_:.2f}", ax=ax
-        )
-        ax.add_patch(Rectangle((left, low), right - left, high - low, fill=False, ls=":", ec=GREY))
-        ax.set(xlabel="texture", ylabel="concavity")
-    return figure
-
-
 def page_screens():
     """The page of ``make demo`` in a browser, moved to what the threshold does."""
     with TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -151,12 +111,10 @@ def main() -> None:
     y, scores = predictions()
     name, p = list(scores.items())[-1]
     figures = {
-        "adversary": what_an_adversary_does(),
         "confidence": confidences(y, scores),
         "deferral": DeferralDisplay.from_predictions(y, scores, error_cost=10).figure_,
         "label_cost": what_labels_cost(),
         "path": what_a_target_costs(),
-        "support": what_a_support_does(),
         "ranking_errors": RankingErrorDisplay.from_predictions(y, p, name=name).figure_,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)

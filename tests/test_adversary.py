@@ -190,3 +190,21 @@ def test_a_model_without_a_critical_distance_needs_a_radius():
     ball = DROClassifier(radius=0.1).fit(X, y)
     assert worst_case(ball, X, y).distance == pytest.approx(0.1)
     assert isnan(certify(other, X, y, target=0.5).critical_distance)
+
+
+def test_frame_lists_the_rows_of_the_worst_case():
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.array(["a", "b"])[np.arange(40) % 2]
+    X[:, 0] += 2.0 * (y == "b")
+    model = SatisficingClassifier("hinge", Wasserstein(label_cost=0.5), slack=0.2).fit(X, y)
+    case = worst_case(model, X, y, 0.3)
+    frame = case.to_frame()
+    assert case.relabelled.any()
+    assert len(frame) == len(case.y)
+    assert frame["weight"].sum() == pytest.approx(1.0)
+    assert frame["weight"] @ frame["distance"] == pytest.approx(case.distance)
+    np.testing.assert_array_equal(frame["label_before"], y[frame["source"]])
+    np.testing.assert_array_equal(frame["relabelled"], frame["label"] != frame["label_before"])
+    features_differ = (X[frame["source"]] != case.X).any(axis=1)
+    np.testing.assert_array_equal(frame["moved"], features_differ)

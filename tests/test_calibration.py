@@ -32,7 +32,7 @@ def several(n, seed, power=3.0):
 #: Number of classes and name of each map.
 EVERY_METHOD = [
     *((2, method) for method in calibration_maps.OF_TWO),
-    *((4, method) for method in ("identity", "temperature", "vector", "dirichlet")),
+    *((4, method) for method in ("identity", "temperature")),
 ]
 
 

@@ -15,7 +15,6 @@ from fragility.calibration.choice import Candidates, chosen_together
 from fragility.calibration.cross_fitting import CrossFit
 from fragility.calibration.sample import sample_folds
 from fragility.calibration.table import ScoreTable, calibrated_table
-from fragility.calibration.two_classes import METHODS, FitTable
 from fragility.scores.folds import dealt
 from tests.confident_models import classes_drawn
 from tests.reference import calibration as reference
@@ -45,17 +44,6 @@ def test_maps_of_two_classes_are_the_literal_ones(method, weighted):
         own = p[~others]
         expected = fitted(np.log(own / (1 - own)))
         np.testing.assert_allclose(found[~others], expected, rtol=0, atol=2e-6)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("method", ["vector", "dirichlet"])
-def test_maps_of_several_classes_are_the_literal_ones(method, weighted):
-    codes, p, weights, _ = several(250, 1)
-    weights = weights if weighted else np.ones(250)
-    data = check_labelled_probabilities(codes, p, None, None, weights, name="p")
-    power = 1.0 / fitted_map(data, None, "temperature").temperature
-    expected = getattr(literal, method)(p, codes, weights, power)(p)
-    np.testing.assert_allclose(fitted_map(data, None, method)(p), expected, rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -102,7 +90,7 @@ def test_the_chosen_map_is_within_one_standard_error_of_the_best():
 @pytest.mark.parametrize("seed", range(20))
 def test_models_that_are_compared_share_a_kind_if_one_will_do(seed):
     rng = np.random.default_rng(seed)
-    names = ["identity", "temperature", "platt", "beta"]
+    names = ["identity", "temperature", "platt", "isotonic"]
     models = []
     for _ in range(2):
         n = int(rng.integers(5, 40))
@@ -128,12 +116,12 @@ def test_a_model_and_its_powers_are_calibrated_to_the_same():
     scores = [1 / (1 + np.exp(-k * odds)) for k in (1.0, 3.0)]
     made = [check_labelled_probabilities(y, part, None, None, None, name="p") for part in scores]
     for method in ("temperature", "platt", "isotonic"):
-        one, other = (fitted_map(data, None, method)(data.scores) for data in made)
+        one, other = (fitted_map(data, method)(data.scores) for data in made)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
 
 
 def power_map(p, a, b):
-    """Scores whose true frequencies are a beta map of them."""
+    """Return frequencies of log-odds a ln p - b ln(1 - p)."""
     u = a * np.log(p) - b * np.log1p(-p)
     return 1 / (1 + np.exp(-u))
 
@@ -148,7 +136,6 @@ def steep(p, where):
         ("identity", lambda p: p),
         ("temperature", lambda p: power_map(p, 0.5, 0.5)),
         ("platt", lambda p: 1 / (1 + np.exp(-0.5 * np.log(p / (1 - p)) - 0.8))),
-        ("beta", lambda p: power_map(p, 0.3, 2.0)),
         ("isotonic", lambda p: 0.03 + 0.45 * (steep(p, 0.25) + steep(p, 0.75))),
     ],
 )
@@ -169,8 +156,6 @@ def test_each_map_is_chosen_where_it_is_the_truth(method, true):
     [
         ("identity", lambda z: z),
         ("temperature", lambda z: 2.0 * z),
-        ("vector", lambda z: 1.5 * z + np.array([0.7, 0.0, -0.7])),
-        ("dirichlet", lambda z: z @ np.array([[1.0, 0.6, 0.0], [0.0, 1.0, 0.6], [0.6, 0.0, 1.0]])),
     ],
 )
 def test_each_map_of_several_classes_is_chosen_where_it_is_the_truth(method, map_of):
@@ -206,40 +191,10 @@ def test_maps_of_two_classes_never_turn_the_order_round(method, scores):
     p = {"few": p.round(1), "saturated": (2 * p).round() / 2, "reversed": 1 - p}.get(scores, p)
     data = check_labelled_probabilities(y, p, None, None, None, name="p")
     grid = np.unique(np.r_[p, np.linspace(0.001, 0.999, 500)])
-    found = fitted_map(data, None, method)(grid)
+    found = fitted_map(data, method)(grid)
     assert (np.diff(found) > 0.0).all()
     assert found.min() > 0.0
     assert found.max() < 1.0
-
-
-def test_the_beta_map_is_the_best_of_those_that_rise():
-    """Where a slope is zero, the loss would fall only with a negative one."""
-    rng = np.random.default_rng(5)
-    faces = set()
-    for seed in range(30):
-        z = np.sort(rng.normal(size=60) * 2)
-        frequency = rng.random(60)
-        frequency = np.sort(frequency) if seed % 3 else frequency[::-1].copy()
-        weights = rng.gamma(1.0, size=60)
-        aims = 0.02 + 0.96 * frequency
-        given = FitTable(z, weights, aims, frequency, np.ones(60))
-        kind = next(part for part in METHODS if part.name == "beta")
-        found = kind.fitted(given)
-        p = 1 / (1 + np.exp(-z))
-        columns = np.array([np.log(p), -np.log1p(-p), np.ones(60)])
-        u = np.array([found.of_positive, found.of_negative, found.intercept]) @ columns
-        slopes = columns @ (weights * (1 / (1 + np.exp(-u)) - aims)) / weights.sum()
-        zero = [found.of_positive == 0.0, found.of_negative == 0.0, False]
-        flat = found.of_positive == found.of_negative and np.ptp(u) < 2e-3
-        faces.add("flat" if flat else tuple(zero))
-        for k in range(3):
-            if flat:
-                assert slopes[k] > -1e-3
-            elif zero[k]:
-                assert slopes[k] > -1e-9
-            else:
-                assert abs(slopes[k]) < 1e-9
-    assert len(faces) >= 3  # inside, on an edge, and with no slope at all
 
 
 def test_few_cases_of_a_block_say_little():
@@ -247,19 +202,9 @@ def test_few_cases_of_a_block_say_little():
     p = np.r_[np.linspace(0.01, 0.5, 99), 0.9]
     y = np.r_[np.zeros(99, bool), True]
     data = check_labelled_probabilities(y, p, None, None, None, name="p")
-    found = fitted_map(data, None, "isotonic")(p)
+    found = fitted_map(data, "isotonic")(p)
     assert found[-1] == pytest.approx(0.75, abs=1e-3)
     assert found[0] == pytest.approx(0.5 / 100, abs=1e-4)
-
-
-def test_vector_and_dirichlet_of_no_mistake_stay_near_the_temperature():
-    codes = np.arange(60) % 3
-    p = 0.05 + 0.85 * np.eye(3)[codes]
-    data = check_labelled_probabilities(codes, p, None, None, None, name="p")
-    for method in ("vector", "dirichlet"):
-        found = fitted_map(data, None, method)(p)
-        assert np.isfinite(found).all()
-        assert 0.9 < found[np.arange(60), codes].min() < 1.0 - 1e-6
 
 
 @pytest.mark.parametrize(("n_classes", "method"), EVERY_METHOD)
@@ -267,7 +212,7 @@ def test_maps_are_values(n_classes, method):
     """They can be stored, and give the same again."""
     y, p = binary(100, 9)[:2] if n_classes == 2 else several(100, 9)[:2]
     data = check_labelled_probabilities(y, p, None, None, None, name="p")
-    found = fitted_map(data, None, method)
+    found = fitted_map(data, method)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found))(p), found(p))
 
 
@@ -295,23 +240,10 @@ def test_a_case_that_came_often_is_that_many_cases_of_a_sample():
     counts = np.random.default_rng(0).integers(1, 4, 300)
     data = check_labelled_probabilities(codes, p, None, None, counts * 1.0, name="p")
     method = sample_folds(data, counts).choice.method
-    found = fitted_map(data, None, method, counts)
+    found = fitted_map(data, method)
     rows = np.repeat(np.arange(300), counts)
     alone = check_labelled_probabilities(codes[rows], p[rows], None, None, None, name="p")
-    np.testing.assert_allclose(found(p), fitted_map(alone, None, method)(p), rtol=0, atol=1e-9)
-
-
-def test_many_classes_have_fewer_candidates():
-    rng = np.random.default_rng(0)
-    for n_classes, names in (
-        (10, ["identity", "temperature", "vector", "dirichlet"]),
-        (11, ["identity", "temperature", "vector"]),
-        (51, ["identity", "temperature"]),
-    ):
-        codes = np.tile(np.arange(n_classes), 4)
-        p = rng.dirichlet(np.ones(n_classes), codes.size)
-        data = check_labelled_probabilities(codes, p, None, None, None, name="p")
-        assert list(CrossFit(data).choice.losses) == names
+    np.testing.assert_allclose(found(p), fitted_map(alone, method)(p), rtol=0, atol=1e-9)
 
 
 def test_the_report_names_the_map(tmp_path):
@@ -334,8 +266,8 @@ def test_the_report_names_the_map(tmp_path):
 
 def test_methods_by_name():
     y, p, _ = binary(60, 0)
-    with pytest.raises(ValueError, match="'isotonic' for two classes; got 'vector'"):
-        cross_fitted_calibration(y, p, method="vector")
+    with pytest.raises(ValueError, match="'isotonic' for two classes; got 'none'"):
+        cross_fitted_calibration(y, p, method="none")
     codes, shares, _, _ = several(60, 0)
     with pytest.raises(ValueError, match="method must be one of 'auto', 'identity', 'temperature'"):
         cross_fitted_calibration(codes, shares, method="platt")
@@ -348,7 +280,7 @@ def test_a_temperature_leaves_a_score_and_its_opposite_equally_sure():
     y, p, _ = binary(300, 6)
     p = p.round(3).clip(0.001, 0.999)
     data = check_labelled_probabilities(y, p, None, None, None, name="p")
-    found = fitted_map(data, None, "temperature")
+    found = fitted_map(data, "temperature")
     grid = np.arange(1, 500) / 1000
     sure = found(np.array([float(f"{1 - x:.3f}") for x in grid]))
     np.testing.assert_array_equal(sure, np.where(sure < 0.993, 1 - found(grid), sure))

@@ -15,6 +15,7 @@ from fragility import (
     risk_coverage_curve,
     surest_error_rate,
 )
+from fragility.metrics import population_stability
 
 from .evidence_cases import KINDS, WEIGHTS, drawn
 from .reference import evidence as reference
@@ -94,6 +95,19 @@ def test_population_stability(n_bins, decimals):
     assert own == pytest.approx(literal, abs=1e-12)
     assert own >= 0.0
     assert population_stability_index(expected, expected, n_bins=n_bins) == 0.0
+
+
+def test_population_stability_by_bin():
+    expected, actual = [0.1, 0.2, 0.6, 0.8], [0.3, 0.6, 0.7, 0.9]  # the median 0.4 is the edge
+    bins = population_stability(expected, actual, n_bins=2)
+    frame = bins.to_frame()
+    assert frame["low"].tolist() == [-np.inf, 0.4]
+    assert frame["high"].tolist() == [0.4, np.inf]
+    assert frame["expected"].tolist() == [0.5, 0.5]
+    assert frame["actual"].tolist() == [0.25, 0.75]
+    terms = [-0.25 * np.log(0.5), 0.25 * np.log(1.5)]
+    assert frame["term"].tolist() == pytest.approx(terms)
+    assert population_stability_index(expected, actual, n_bins=2) == pytest.approx(sum(terms))
 
 
 def test_population_without_a_bin_is_finite():

@@ -20,16 +20,15 @@ from sklearn.svm import LinearSVC
 from fragility import (
     AbsentClassWarning,
     ConfidenceDisplay,
-    PairwiseFragilityDisplay,
     RankingErrorDisplay,
     confident_error_rate,
     fragility_index,
     fragility_ratio,
 )
 
-from .reference.pairs import index_matrix, pair_matrix, pair_weights
+from .reference.pairs import pair_matrix, pair_weights
 
-DISPLAYS = [ConfidenceDisplay, PairwiseFragilityDisplay, RankingErrorDisplay]
+DISPLAYS = [ConfidenceDisplay, RankingErrorDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -298,100 +297,6 @@ def test_refused_confidence():
         ConfidenceDisplay.from_predictions(y, p, n_bins=0)
 
 
-# Pairs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [3, 8])
-@pytest.mark.parametrize("target", [0.0, 0.05])
-def test_pairs(n_classes, target):
-    y, p = several(1, 300, n_classes)
-    display = PairwiseFragilityDisplay.from_predictions(y, p, target=target)
-    drawn(display)
-    matrix = index_matrix(y, p, target)
-    image = display.image_.get_array()
-    np.testing.assert_array_equal(np.ma.getmaskarray(image), np.eye(n_classes, dtype=bool))
-    np.testing.assert_allclose(image.filled(np.nan), matrix, rtol=1e-9)
-    for i in range(n_classes):
-        for j in range(n_classes):
-            text = display.text_[i, j]
-            if i == j:
-                assert text is None
-            else:
-                assert text.get_position() == (j, i)
-                assert float(text.get_text()) == pytest.approx(matrix[i, j], abs=0.0051, rel=0.06)
-    assert display.fragility == fragility_index(y, p, target=target)
-    assert display.ratio == pytest.approx(fragility_ratio(y, p), rel=1e-12)
-    aucs = [
-        roc_auc_score(y[np.isin(y, [i, j])] == i, p[np.isin(y, [i, j]), i])
-        for i in range(n_classes)
-        for j in range(n_classes)
-        if i != j
-    ]
-    assert display.auc == pytest.approx(np.mean(aucs), abs=1e-12)
-    assert all(word in display.ax_.get_title(loc="left") for word in ("FI ", "ratio ", "AUC "))
-    support = np.bincount(y)
-    labels = [tick.get_text() for tick in display.ax_.get_xticklabels()]
-    assert labels == [f"{c} ({support[c]})" for c in range(n_classes)]
-
-
-def test_two_classes():
-    y, p = binary(0)
-    display = PairwiseFragilityDisplay.from_predictions(y, p)
-    drawn(display)
-    value = f"{fragility_index(y, p):.2f}"
-    assert display.text_[0, 1].get_text() == display.text_[1, 0].get_text() == value
-
-
-def test_infinite_and_absent_pairs():
-    y, p = several(0)
-    p = p.copy()
-    p[y == 1, 0], p[y == 0, 0] = 0.9, 0.1
-    kept = y != 3
-    with pytest.warns(AbsentClassWarning):
-        display = PairwiseFragilityDisplay.from_predictions(y[kept], p[kept], labels=range(4))
-    drawn(display)
-    infinite = np.argwhere(np.isinf(display.pairs))
-    assert [0, 1] in infinite.tolist()
-    hatched = {(patch.get_x(), patch.get_y()) for patch in display.ax_.patches}
-    assert hatched == {(j - 0.5, i - 0.5) for i, j in infinite}
-    assert all(patch.get_hatch() for patch in display.ax_.patches)
-    assert display.text_[0, 1].get_text() == "∞"
-    assert all(display.text_[3, k] is None and display.text_[k, 3] is None for k in range(4))
-    title = display.ax_.get_title(loc="left")
-    assert "FI ∞" in title
-    assert f"6 pairs, {len(infinite)} of them infinite" in title
-
-
-def test_contrast_of_the_words():
-    y, p = several(1, 400, 8)
-    display = PairwiseFragilityDisplay.from_predictions(y, p)
-    for i, j in np.argwhere(~np.isnan(display.pairs)):
-        cell = display.image_.cmap(display.image_.norm(display.pairs[i, j]))
-        luminances = []
-        for colour in (cell, plt.matplotlib.colors.to_rgba(display.text_[i, j].get_color())):
-            c = np.array(colour[:3])
-            linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-            luminances.append(linear @ [0.2126, 0.7152, 0.0722])
-        assert (max(luminances) + 0.05) / (min(luminances) + 0.05) > 4.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [20, 30])
-def test_many_classes(n_classes):
-    y, p = several(1, 20 * n_classes, n_classes)
-    names = np.array([f"{c:02d}, a class with a rather long name" for c in range(n_classes)])
-    display = PairwiseFragilityDisplay.from_predictions(names[y], p)
-    drawn(display)
-    assert (display.text_ is None) == (n_classes == 30)
-
-
-def test_no_fragility_at_all():
-    display = PairwiseFragilityDisplay.from_predictions([0, 1, 2], np.eye(3))
-    drawn(display)
-    assert {text.get_text() for text in display.text_.ravel() if text is not None} == {"0"}
-
-
 # All of them
 
 
@@ -400,7 +305,6 @@ def test_no_fragility_at_all():
     ("display", "load"),
     [
         (ConfidenceDisplay, load_breast_cancer),
-        (PairwiseFragilityDisplay, load_wine),
         (RankingErrorDisplay, load_breast_cancer),
         (RankingErrorDisplay, load_wine),
     ],
@@ -434,10 +338,9 @@ def test_estimator_without_probabilities(display):
         display.from_estimator(model, X, y)
 
 
-@pytest.mark.parametrize("display", [ConfidenceDisplay, PairwiseFragilityDisplay])
-def test_own_axes(display):
+def test_own_axes():
     figure, ax = plt.subplots()
-    made = display.from_predictions(*binary(0), ax=ax)
+    made = ConfidenceDisplay.from_predictions(*binary(0), ax=ax)
     assert made.ax_ is ax
     assert made.figure_ is figure
 

@@ -1,4 +1,4 @@
-"""What the pictures of calibration, thresholds, surest cases and credit show."""
+"""What the pictures of calibration, thresholds and surest cases show."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ from sklearn.svm import LinearSVC
 
 import fragility
 from fragility import (
-    KSDisplay,
     NetBenefitDisplay,
     OperatingPointsDisplay,
     PolicyConfusionDisplay,
-    PopulationStabilityDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
     best_policy,
     calibration_intercept,
     calibration_slope,
-    gini_score,
     integrated_calibration_index,
-    ks_statistic,
     net_benefit,
     observed_expected_ratio,
     operating_points,
     policy_confusion,
-    population_stability_index,
     reliability_curve,
     risk_coverage_curve,
 )
@@ -41,7 +36,6 @@ from fragility.metrics.displays.base import Display
 from .evidence_cases import drawn
 
 OF_MODELS = [
-    KSDisplay,
     NetBenefitDisplay,
     OperatingPointsDisplay,
     ReliabilityDisplay,
@@ -150,31 +144,6 @@ def test_risk_and_coverage():
     picture(RiskCoverageDisplay.from_predictions(y, y.astype(float)))
 
 
-@pytest.mark.parametrize("kind", ["smooth", "few"])
-def test_ks(kind):
-    y, p, weights = drawn(5, kind, n=300)
-    display = KSDisplay.from_predictions(y, p, sample_weight=weights["real"], name="m")
-    picture(display)
-    ks = ks_statistic(y, p, sample_weight=weights["real"])
-    gini = gini_score(y, p, sample_weight=weights["real"])
-    assert (display.ks, display.gini) == (ks, gini)
-    assert words(display.ax_).startswith(f"m,  KS {ks:.3g},  Gini {gini:.3g}")
-    low, high = display.ax_.lines[2].get_ydata()
-    assert high - low == pytest.approx(ks)
-
-
-def test_population_stability():
-    rng = np.random.default_rng(0)
-    expected, actual = rng.normal(size=500), rng.normal(0.5, 1.2, size=400)
-    display = PopulationStabilityDisplay.from_scores(expected, actual)
-    picture(display)
-    assert display.index == population_stability_index(expected, actual)
-    heights = [bar.get_height() for bar in display.ax_.patches]
-    assert sum(heights) == pytest.approx(200)
-    assert f"index {display.index:.3g}" in words(display.ax_)
-    picture(PopulationStabilityDisplay.from_scores([1.0, 1.0], [1.0]))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_policy_confusion(n_classes, weighted):
@@ -233,7 +202,7 @@ def test_estimators_of_other_classes():
 
 def test_every_display_has_the_same_base():
     found = [getattr(fragility, name) for name in dir(fragility) if name.endswith("Display")]
-    assert len(found) == 13
+    assert len(found) == 9
     for display in found:
         assert issubclass(display, Display)
         assert display.plot is Display.plot

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fragility import fragility_index, fragility_ratio, measure_fragility
+from fragility import AbsentClassWarning, fragility_index, fragility_ratio, measure_fragility
+
+from .reference.pairs import index_matrix
 
 
 def binary_problem(seed, n=30):
@@ -256,3 +258,47 @@ def test_result_outlives_the_arrays():
     p[:] = 0.5
     flags[:] = False
     assert (repr(result), result.attribution(5)) == before
+
+
+@pytest.mark.parametrize("target", [0.0, 0.05])
+def test_frame_has_a_row_for_each_ordered_pair_of_classes(target):
+    codes, scores = multi_problem(1)
+    names = np.array(["a", "b", "c"])
+    frame = measure_fragility(names[codes], scores, target=target).to_frame()
+    rows = list(zip(frame["true"], frame["scored_as"], strict=True))
+    assert rows == [(b, a) for a in "abc" for b in "abc" if a != b]
+    expected = index_matrix(codes, scores, target)
+    for true, scored_as, index, ratio, support, other in frame.itertuples(index=False):
+        i, j = "abc".index(scored_as), "abc".index(true)
+        assert index == pytest.approx(expected[i, j], rel=1e-9)
+        assert (support, other) == (np.sum(codes == j), np.sum(codes == i))
+        pair = np.isin(codes, [i, j])
+        if target == 0.0:
+            alone = fragility_ratio(codes[pair] == i, scores[pair, i])
+            assert ratio == pytest.approx(alone, rel=1e-9)
+        else:
+            assert math.isnan(ratio)
+
+
+def test_frame_of_pairs_without_samples_is_undefined():
+    codes, scores = multi_problem(2)
+    present = codes != 2
+    with pytest.warns(AbsentClassWarning):
+        result = measure_fragility(codes[present], scores[present], labels=range(3))
+    frame = result.to_frame()
+    absent = (frame["true"] == 2) | (frame["scored_as"] == 2)
+    assert absent.tolist() == frame["fragility_index"].isna().tolist()
+    assert absent.sum() == 4
+
+
+def test_frame_of_classes_against_the_rest():
+    codes, scores = multi_problem(3)
+    frame = measure_fragility(codes, scores, multi_class="ovr").to_frame()
+    assert frame["scored_as"].tolist() == [0, 1, 2]
+    assert frame["true"].isna().all()
+    for i in range(3):
+        row = frame.iloc[i]
+        alone = fragility_index(codes == i, scores[:, i])
+        assert row["fragility_index"] == pytest.approx(alone, rel=1e-9)
+        assert row["support"] == np.sum(codes != i)
+        assert row["support_scored_as"] == np.sum(codes == i)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -23,3 +24,10 @@ def needed_for(use: str, extra: str) -> Iterator[None]:
         raise ImportError(
             f'{use}, which is not installed: pip install "fragility[{extra}]"'
         ) from error
+
+
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """Return a pandas DataFrame of these columns, by name."""
+    with needed_for("to_frame needs pandas", "cli"):
+        import pandas as pd
+    return pd.DataFrame(columns)

@@ -8,7 +8,7 @@ probabilities.
 import math
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar, root
+from scipy.optimize import minimize_scalar, root
 
 
 def sigmoid(u):
@@ -70,45 +70,6 @@ def platt(z, weight, number):
     return lambda z: sigmoid(ab[0] * z + ab[1])
 
 
-def beta(z, weight, number):
-    """Slopes of ln p and of -ln(1 - p) that are not negative: a bounded search, then a root."""
-
-    def columns_of(z):
-        p = sigmoid(z)
-        return [np.log(p), -np.log(1.0 - p), np.ones_like(z)]
-
-    columns = columns_of(z)
-
-    def loss(abc):
-        return smoothed_loss(abc @ np.array(columns), weight, number)
-
-    def slopes(abc):
-        return smoothed_slopes(abc @ np.array(columns), columns, weight, number)
-
-    abc = np.array([0.5, 0.5, 0.0])
-    for _ in range(5):
-        abc = minimize(
-            loss,
-            abc,
-            jac=slopes,
-            method="L-BFGS-B",
-            bounds=[(0.0, None), (0.0, None), (None, None)],
-            options={"ftol": 1e-16, "gtol": 1e-12, "maxiter": 5_000},
-        ).x
-    free = [k for k in range(3) if k == 2 or abc[k] > 1e-7]
-    whole = np.zeros(3)
-
-    def slopes_of(values):
-        whole[free] = values
-        return slopes(whole)[free]
-
-    whole[free] = root(slopes_of, abc[free], options={"xtol": 1e-15}).x
-    if len(free) == 1:
-        whole[:2] = 1e-3 / (z[-1] - z[0]) if z[-1] > z[0] else 1.0
-        whole[2] -= float(np.mean(whole[0] * columns[0] + whole[1] * columns[1]))
-    return lambda z: sigmoid(whole @ np.array(columns_of(z)))
-
-
 def pooled(values, weights):
     """Pool adjacent violators: lists of places, of equal values too."""
     blocks = []
@@ -165,61 +126,8 @@ OF_TWO = {
     "identity": identity,
     "temperature": temperature,
     "platt": platt,
-    "beta": beta,
     "isotonic": isotonic,
 }
-
-
-# Several classes.
-
-
-def _fitted(features, codes, weights, start, unpack):
-    """Parameters of the least log-loss plus half their squared distance from `start`."""
-    n_cases = np.sum(weights) ** 2 / np.sum(weights**2)
-    w = weights / np.sum(weights) * n_cases
-    rows = np.arange(codes.size)
-
-    def loss(parameters):
-        u = unpack(parameters, features)
-        top = u.max(axis=1)
-        log_sum = top + np.log(np.exp(u - top[:, None]).sum(axis=1))
-        return float(w @ (log_sum - u[rows, codes])) + 0.5 * float(
-            np.sum((parameters - start) ** 2)
-        )
-
-    found = start
-    for _ in range(3):
-        found = minimize(loss, found, method="BFGS", options={"gtol": 1e-7, "maxiter": 2_000}).x
-    return found
-
-
-def _softmax(u):
-    parts = np.exp(u - u.max(axis=1, keepdims=True))
-    return parts / parts.sum(axis=1, keepdims=True)
-
-
-def vector(p, codes, weights, power):
-    """`power` is one over the temperature of the same cases."""
-    n_classes = p.shape[1]
-
-    def unpack(parameters, features):
-        return features * parameters[:n_classes] + parameters[n_classes:]
-
-    start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
-    found = _fitted(power * np.log(p), codes, weights, start, unpack)
-    return lambda p: _softmax(unpack(found, power * np.log(p)))
-
-
-def dirichlet(p, codes, weights, power):
-    n_classes = p.shape[1]
-
-    def unpack(parameters, features):
-        matrix = parameters.reshape(n_classes, n_classes + 1)
-        return features @ matrix[:, :-1].T + matrix[:, -1]
-
-    start = np.column_stack([np.eye(n_classes), np.zeros(n_classes)]).ravel()
-    found = _fitted(power * np.log(p), codes, weights, start, unpack)
-    return lambda p: _softmax(unpack(found, power * np.log(p)))
 
 
 # The choice.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,22 +13,18 @@ from .._validation import LabelledScores
 from . import several_classes, two_classes
 from .choice import AUTO, CalibrationChoice, Candidates, log_loss
 from .fitting import CalibrationMap, log_odds, logs
-from .several_classes import ClassMethod, FitRows
-from .two_classes import FitTable, ScoreMethod, platt_targets
+from .several_classes import FitRows
+from .two_classes import FitTable, platt_targets
 
 
-def methods(data: LabelledScores, *, candidates: bool = True) -> dict[str, Any]:
-    """How maps are fitted, by name, the simplest first: those to choose from, or all."""
-    kinds: Sequence[ScoreMethod | ClassMethod] = two_classes.METHODS
-    if not data.is_binary:
-        most = data.labels.size if candidates else 0
-        kinds = [part for part in several_classes.METHODS if most <= part.most_classes]
-    return {part.name: part.fitted for part in kinds}
+def methods(data: LabelledScores) -> Mapping[str, Callable[[Any], CalibrationMap]]:
+    """Return the function that fits each map of these classes, by name, the simplest first."""
+    return two_classes.METHODS if data.is_binary else several_classes.METHODS
 
 
 def check_method(name: Any, data: LabelledScores) -> None:
     """Refuse a name that no map of these classes has."""
-    names = [AUTO, *methods(data, candidates=False)]
+    names = [AUTO, *methods(data)]
     if name not in names:
         of = "two classes" if data.is_binary else "several classes"
         raise ValueError(
@@ -36,25 +32,18 @@ def check_method(name: Any, data: LabelledScores) -> None:
         )
 
 
-def fitted_map(
-    data: LabelledScores,
-    rows: Mask | None = None,
-    method: str | None = None,
-    counts: Integers | None = None,
-) -> CalibrationMap:
-    """The map fitted to these rows (all by default) of the predictions.
+def fitted_map(data: LabelledScores, method: str | None = None) -> CalibrationMap:
+    """Return a map fitted to all predictions.
 
-    By default Platt scaling of two classes, and one temperature of several. `counts` tell how often
-    each case came, which its weight has in it already.
+    By default Platt scaling of two classes, and one temperature of several.
     """
     name = method or ("platt" if data.is_binary else "temperature")
-    found: CalibrationMap = methods(data, candidates=False)[name](_fit_data(data, rows, counts))
-    return found
+    return methods(data)[name](_fit_data(data))
 
 
 def fitted_temperature(data: LabelledScores, rows: Mask | None = None) -> float:
     """The temperature fitted to these rows (all by default) of predictions of several classes."""
-    given = _fit_data(data, rows, None)
+    given = _fit_data(data, rows)
     assert isinstance(given, FitRows)
     return given.temperature
 
@@ -85,11 +74,11 @@ class FoldMaps:
     ) -> None:
         self._data, self._folds, self._counts, self._method = data, folds, counts, method
         self._alike = alike
-        kinds = methods(data, candidates=method == AUTO)
+        kinds = methods(data)
         kinds = kinds if method == AUTO else {method: kinds[method]}
         self.maps: dict[str, list[CalibrationMap]] = {name: [] for name in kinds}
         for fold in range(int(folds.max()) + 1):
-            given = _fit_data(data, folds != fold, counts)
+            given = _fit_data(data, folds != fold)
             for name, fitted in kinds.items():
                 self.maps[name].append(fitted(given))
 
@@ -121,17 +110,13 @@ class FoldMaps:
         return self.candidates.chosen() if self._method == AUTO else CalibrationChoice(self._method)
 
 
-def _fit_data(
-    data: LabelledScores, rows: Mask | None, counts: Integers | None
-) -> FitTable | FitRows:
-    """What maps are fitted to: these rows (all by default) that have weight."""
+def _fit_data(data: LabelledScores, rows: Mask | None = None) -> FitTable | FitRows:
+    """Return what maps are fitted to: these rows (all by default) that have weight."""
     weights = np.ones(data.codes.size) if data.weights is None else data.weights
     used = weights > 0.0 if rows is None else rows & (weights > 0.0)
     weights = weights[used] / weights[used].max()
     if not data.is_binary:
-        squares = weights**2 if counts is None else weights**2 / counts[used]
-        number = float(weights.sum()) ** 2 / float(squares.sum())
-        return FitRows(logs(data.scores[used]), data.codes[used], weights, number)
+        return FitRows(logs(data.scores[used]), data.codes[used], weights)
     truth = data.codes[used] == data.positive
     positives = int(np.count_nonzero(truth))
     high, low = platt_targets(positives, truth.size - positives)

@@ -40,10 +40,7 @@ TITLES = {
     "identity": "none",
     "temperature": "temperature",
     "platt": "Platt",
-    "beta": "beta",
     "isotonic": "isotonic",
-    "vector": "vector scaling",
-    "dirichlet": "Dirichlet",
 }
 
 

@@ -38,8 +38,7 @@ def cross_fitted_calibration(
     Use it to compare models on equal terms. By default the map is chosen: the simplest whose mean
     log-loss, each case by a map fitted without it, is within one standard error of the best one's
     and of Platt's (several classes: of one temperature's). Two classes: the scores as they are, a
-    temperature, Platt scaling, beta calibration, isotonic regression. Several: the scores as they
-    are, a temperature, vector scaling (up to 50 classes), Dirichlet calibration (up to 10).
+    temperature, Platt scaling, isotonic regression. Several: the scores as they are, a temperature.
     `fragility.calibration.two_classes` and `several_classes` define them. A report gives models
     that it compares maps of one kind, if one will do: see `fragility.calibration.choice`.
 
@@ -58,9 +57,8 @@ def cross_fitted_calibration(
         Probabilities of the positive class, or of each class in the order of `labels`.
     n_splits : int, default=5
         Folds, each with the same mix of classes; fewer if a class has fewer samples.
-    method : {"auto", "identity", "temperature", "platt", "beta", "isotonic", "vector", \
-            "dirichlet"}, default="auto"
-        The map. Platt, beta and isotonic are of two classes, vector and Dirichlet of several.
+    method : {"auto", "identity", "temperature", "platt", "isotonic"}, default="auto"
+        The map. Platt scaling and isotonic regression are for two classes only.
     labels, pos_label, sample_weight
         As in `fragility.confident_error_rate`.
     random_state : int, Generator, RandomState or None, default=0

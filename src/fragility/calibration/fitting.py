@@ -22,6 +22,7 @@ LEAST_RISE = 1e-3
 _MOST_STEPS = 100
 #: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
 _NEAR = 1e-10
+#: The search ends where a step gains less than this share of the loss.
 _ACCURACY = 1e-26
 
 
@@ -42,15 +43,11 @@ def clipped(p: NDArray[Any]) -> Floats:
     return np.clip(p.astype(np.float64), NEAREST, 1.0 - NEAREST)
 
 
-def least(
-    derivatives: Callable[[Floats], tuple[float, Floats, Floats]],
-    start: Floats,
-    accuracy: float = _ACCURACY,
-) -> Floats:
+def least(derivatives: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats) -> Floats:
     """Minimum of a log-loss of a few parameters: Newton's method with halved steps.
 
     Best from where the function is most curved: where probabilities are near 0 or 1 already its
-    curvature says nothing. It ends where a step gains less than this share of the loss.
+    curvature says nothing.
     """
     point = start
     value, gradient, curvature = derivatives(point)
@@ -67,6 +64,6 @@ def least(
                 break
             length /= 2.0
         point, (value, gradient, curvature) = trial, found
-        if decrement <= accuracy * abs(value):
+        if decrement <= _ACCURACY * abs(value):
             break
     return point

@@ -25,7 +25,7 @@ from ..scores.tally import units_of
 from .choice import AUTO, CalibrationChoice, Candidates, log_loss
 from .cross_fitting import check_can_calibrate
 from .fitting import log_odds
-from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_targets
+from .two_classes import METHODS, FitTable, Platt, ScoreMap, platt_targets
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
 FOLDS, SPLITS, MANY_CASES = 5, 4, 50_000
@@ -219,8 +219,8 @@ class TableFits:
         check_can_calibrate(labels, self._units.sum(axis=1))
         self._splits = dealt_folds(table, positive, seed) if folds is None else folds
         first = list(_others(table, positive, self._units, self._splits[0]))
-        kinds = [part for part in METHODS if method in (AUTO, part.name)]
-        self._maps = {part.name: _fitted(part, first) for part in kinds}
+        names = METHODS if method == AUTO else (method,)
+        self._maps = {name: _fitted(name, first) for name in names}
 
     @cached_property
     def candidates(self) -> Candidates:
@@ -247,10 +247,9 @@ class TableFits:
             shares = (units > 0).astype(np.float64)[:, np.newaxis]
             means = np.clip(table.scores, table.low, table.high)  # which rounding may move
             return TableCalibration(maps[0](means)[np.newaxis], shares, 1, (maps[0],), choice)
-        (kind,) = (part for part in METHODS if part.name == choice.method)
         for split in splits[1:]:
             others = list(_others(table, self._positive, units, split))
-            maps += _fitted(kind, others, maps[-1])
+            maps += _fitted(choice.method, others, maps[-1])
         scores = np.stack([each(table.scores) for each in maps])
         joined = np.concatenate(splits, axis=1)
         shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
@@ -268,14 +267,14 @@ def _others(
 
 
 def _fitted(
-    kind: ScoreMethod, tables: Sequence[FitTable], start: ScoreMap | None = None
+    method: str, tables: Sequence[FitTable], start: ScoreMap | None = None
 ) -> list[ScoreMap]:
-    """A map for each of some tables that differ little: each search begins where another ended."""
-    found: list[ScoreMap] = []
-    for given in tables:
-        start = kind.fitted(given, start)
-        found.append(start)
-    return found
+    """Return a map for each of some similar tables; each search starts at the map before it."""
+    maps: list[ScoreMap] = []
+    for table in tables:
+        start = METHODS[method](table, start)
+        maps.append(start)
+    return maps
 
 
 def dealt_folds(

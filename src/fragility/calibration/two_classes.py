@@ -7,7 +7,6 @@ All are fitted to the same table: scores, how much each weighs, and how often it
 identity       :math:`p`
 temperature    :math:`\sigma(z / T)`
 Platt          :math:`\sigma(a z + b)`
-beta           :math:`\sigma(a \ln p - b \ln(1 - p) + c)` with a, b ≥ 0 (Kull et al., 2017)
 isotonic       any map that rises, of few values, with straight lines between them
 =============  ============================================================================
 
@@ -15,7 +14,7 @@ isotonic       any map that rises, of few values, with straight lines between th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from sys import float_info
 from typing import Any, NamedTuple, Protocol
@@ -132,50 +131,6 @@ class Platt:
         return _certain_of_nothing(expit(self.slope * z + self.intercept))
 
 
-@dataclass(frozen=True)
-class Beta:
-    """Slopes of their own for the logarithms of p and of 1 - p, neither of them below zero."""
-
-    of_positive: float
-    of_negative: float
-    intercept: float
-
-    @classmethod
-    def fitted(cls, given: FitTable, start: Beta | None = None) -> Beta:
-        """Map of least log-loss.
-
-        The loss is convex: slopes that would be negative are zero, unless the other one then is.
-        """
-        columns = np.stack(_log_parts(given.z))
-        centres, scales = columns.mean(axis=1), columns.std(axis=1)
-        scales[columns.min(axis=1) == columns.max(axis=1)] = 1.0
-        design = np.ones((3, given.z.size))
-        design[:2] = (columns - centres[:, np.newaxis]) / scales[:, np.newaxis]
-        near = np.zeros(3)
-        if start is not None:
-            near[:2] = np.array([start.of_positive, start.of_negative]) * scales
-            near[2] = start.intercept + near[:2] @ (centres / scales)
-        found = np.zeros(3)
-        for free in ([0, 1, 2], [1, 2], [0, 2], [2]):
-            found[:] = 0.0
-            found[free] = _least_log_loss(design[free], given, near[free])
-            held = [k for k in range(2) if k not in free]
-            slopes = design[held] @ (given.weights * (expit(found @ design) - given.aims))
-            # Where a slope is held at zero, the loss must not fall with it.
-            if (found[:2] >= 0.0).all() and (slopes >= -1e-9 * given.weights.sum()).all():
-                break
-        a, b = (found[:2] / scales).tolist()
-        if a == b == 0.0:  # no slope at all: one that leaves nearly no confidence keeps the order
-            rise = float(np.ptp(given.z))
-            a = b = LEAST_RISE / rise if rise > 0.0 else 1.0
-        return cls(a, b, float(found[2] - np.array([a, b]) @ centres))
-
-    def __call__(self, p: NDArray[Any], /) -> Floats:
-        positive, negative = _log_parts(log_odds(p))
-        z = self.of_positive * positive + self.of_negative * negative + self.intercept
-        return _certain_of_nothing(expit(z))
-
-
 @dataclass(frozen=True, eq=False)
 class Isotonic:
     r"""Log-odds that rise: straight lines between the centres of blocks.
@@ -220,21 +175,14 @@ class Isotonic:
         return _certain_of_nothing(expit(values + self.rise * (z - self.centres[0])))
 
 
-class ScoreMethod(NamedTuple):
-    """A kind of map: how it is fitted, also from where the map of other cases was."""
-
-    name: str
-    fitted: Callable[..., ScoreMap]
-
-
-#: In the order of their freedom.
-METHODS: Sequence[ScoreMethod] = (
-    ScoreMethod("identity", Identity.fitted),
-    ScoreMethod("temperature", Temperature.fitted),
-    ScoreMethod("platt", Platt.fitted),
-    ScoreMethod("beta", Beta.fitted),
-    ScoreMethod("isotonic", Isotonic.fitted),
-)
+#: How each map is fitted, in the order of their freedom. The search may start at the map of other
+#: cases, the optional second argument.
+METHODS: Mapping[str, Callable[..., ScoreMap]] = {
+    "identity": Identity.fitted,
+    "temperature": Temperature.fitted,
+    "platt": Platt.fitted,
+    "isotonic": Isotonic.fitted,
+}
 
 
 def _least_log_loss(design: Floats, given: FitTable, start: Floats) -> Floats:
@@ -250,11 +198,6 @@ def _least_log_loss(design: Floats, given: FitTable, start: Floats) -> Floats:
         return float(loss), gradient, curvature
 
     return least(derivatives, start)
-
-
-def _log_parts(z: Floats) -> tuple[Floats, Floats]:
-    """Logarithm of p, and minus that of 1 - p, of log-odds."""
-    return -np.logaddexp(0.0, -z), np.logaddexp(0.0, z)
 
 
 def _certain_of_nothing(p: Floats) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import rel_entr
 
+from .._optional import data_frame
 from .._parameters import check_positive
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
@@ -89,6 +90,28 @@ class WorstCase(Summary):
         cost = self.ambiguity.label_cost if self.ambiguity.moves_labels else 0.0
         moved: Mask = self.distances > np.where(self.relabelled, cost, 0.0)
         return moved
+
+    def to_frame(self) -> Any:
+        """Return the shifted samples as a pandas DataFrame, a row for each row of `X`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With columns source, weight, distance, label, label_before, moved and relabelled, where
+            `label_before` is the label of the sample that the row comes from. The features of the
+            rows are in `X`.
+        """
+        return data_frame(
+            {
+                "source": self.source,
+                "weight": self.weights,
+                "distance": self.distances,
+                "label": self.y,
+                "label_before": self._own,
+                "moved": self.moved,
+                "relabelled": self.relabelled,
+            }
+        )
 
     def _rows(self) -> Iterator[SummaryRow]:
         yield "distance", f"{self.distance:.6g}", f"from the data, in {self.ambiguity!r}"

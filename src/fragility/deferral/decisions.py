@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._optional import needed_for
+from .._optional import data_frame
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
 
@@ -104,10 +104,8 @@ class Decisions(Summary):
         pandas.DataFrame
             With columns label, automate, score, saving and reason.
         """
-        with needed_for("to_frame needs pandas", "cli"):
-            import pandas as pd
         columns = ("label", "automate", "score", "saving", "reason")
-        return pd.DataFrame({name: getattr(self, name) for name in columns})
+        return data_frame({name: getattr(self, name) for name in columns})
 
     def _rows(self) -> Iterator[SummaryRow]:
         alone = int(np.count_nonzero(self.automate))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .._optional import data_frame
 from .._typing import Floats
 
 #: A smaller share of a population counts as this one, so that its logarithm is finite.
@@ -16,12 +18,18 @@ LEAST_SHARE = 1e-4
 class StabilityBins:
     """Shares of two populations in the same bins of the score.
 
+    Made by `fragility.metrics.population_stability`.
+
     Attributes
     ----------
     edges : ndarray of shape (n_bins - 1,)
         Between the bins. A score on an edge lies above it.
     expected, actual : ndarray of shape (n_bins,)
         Shares of the scores.
+    terms : ndarray of shape (n_bins,)
+        What each bin adds to the index.
+    index : float
+        Population stability index, the sum of `terms`.
     """
 
     edges: Floats
@@ -39,6 +47,26 @@ class StabilityBins:
     def index(self) -> float:
         """Population stability index."""
         return float(self.terms.sum())
+
+    def to_frame(self) -> Any:
+        """Return the bins as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each bin, from `low` (included) to `high`, with the columns expected, actual
+            and term.
+        """
+        ends = np.concatenate([[-np.inf], self.edges, [np.inf]])
+        return data_frame(
+            {
+                "low": ends[:-1],
+                "high": ends[1:],
+                "expected": self.expected,
+                "actual": self.actual,
+                "term": self.terms,
+            }
+        )
 
 
 def stability_bins(expected: Floats, actual: Floats, n_bins: int) -> StabilityBins:

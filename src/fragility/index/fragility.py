@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._brent import bracketed_root
+from .._optional import data_frame
 from .._parameters import check_choice, check_confidence, check_number
 from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers, Interval, Mask
@@ -130,6 +131,7 @@ class Fragility(Summary):
     median: float
     multi_class: str
     _pair_shares: Floats = field(repr=False)
+    _pair_ratios: Floats = field(repr=False)
     _solved: tuple[SolvedPair, ...] = field(repr=False)
     _errors: SampleEvidence = field(repr=False)
     _clusters: Integers | None = field(repr=False, default=None)
@@ -351,6 +353,46 @@ class Fragility(Summary):
             "median": self.median,
         }
 
+    def to_frame(self) -> Any:
+        """Return the index of each pair of classes as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each ordered pair of classes. `fragility_index` and `ratio` are those of
+            samples of class `true` that are scored as class `scored_as`; `support` and
+            `support_scored_as` count the samples of these two classes. Both figures are NaN if one
+            of the classes has no samples; the ratio is NaN at another target than 0, too. For
+            one-versus-rest there is a row for each class, which the rest may be scored as: `true`
+            is None, and `support` counts the samples of the rest.
+
+        Examples
+        --------
+        >>> from fragility import measure_fragility
+        >>> y, p = ["a", "b", "c"], [[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.1, 0.6, 0.3]]
+        >>> pairs = measure_fragility(y, p).to_frame()
+        >>> pairs.loc[pairs["fragility_index"].idxmax(), ["true", "scored_as"]].tolist()
+        ['c', 'b']
+        """
+        n_classes = self.labels.size
+        if self.multi_class == "ovo":
+            scored_as, true = np.nonzero(~np.eye(n_classes, dtype=bool))
+            entries: Any = (scored_as, true)
+            true_labels, support = self.labels[true], self.support[true]
+        else:
+            scored_as = entries = np.arange(n_classes)
+            true_labels, support = None, self.support.sum() - self.support
+        return data_frame(
+            {
+                "true": true_labels,
+                "scored_as": self.labels[scored_as],
+                "fragility_index": self.pairs[entries],
+                "ratio": self._pair_ratios[entries],
+                "support": support,
+                "support_scored_as": self.support[scored_as],
+            }
+        )
+
     def _rows(self) -> Iterator[SummaryRow]:
         yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
         note = "for the population the samples are from"
@@ -399,9 +441,10 @@ def measure(
     values = np.array([part.fragility for part in solved])
     finite = np.isfinite(values)
     finite_shares = np.array([part.share for part in solved])[finite]
+    ratios = table.ratios if target == 0.0 else np.full_like(table.values, nan)
     return Fragility(
         value=table.average(table.values),
-        ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
+        ratio=table.average(ratios),
         target=target,
         pairs=table.values,
         labels=data.labels,
@@ -413,6 +456,7 @@ def measure(
         median=float(np.median(values)),
         multi_class=multi_class,
         _pair_shares=table.shares,
+        _pair_ratios=ratios,
         _solved=solved,
         _errors=errors,
         _clusters=clusters,

@@ -7,15 +7,11 @@ from .companions import (
 )
 from .comparison import FragilityComparison, compare_fragility
 from .coverage import RiskCoverageCurve, risk_coverage_curve, surest_error_rate
-from .credit import gini_score, ks_statistic, population_stability_index
+from .credit import gini_score, ks_statistic, population_stability, population_stability_index
 from .displays import (
-    AdversaryDisplay,
     ConfidenceDisplay,
-    KSDisplay,
     NetBenefitDisplay,
     OperatingPointsDisplay,
-    PairwiseFragilityDisplay,
-    PopulationStabilityDisplay,
     RankingErrorDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
@@ -43,15 +39,11 @@ from .wasserstein import (
 )
 
 __all__ = [
-    "AdversaryDisplay",
     "ConfidenceDisplay",
     "FragilityComparison",
-    "KSDisplay",
     "NetBenefitDisplay",
     "OperatingPoints",
     "OperatingPointsDisplay",
-    "PairwiseFragilityDisplay",
-    "PopulationStabilityDisplay",
     "RankingErrorDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
@@ -77,6 +69,7 @@ __all__ = [
     "net_benefit",
     "observed_expected_ratio",
     "operating_points",
+    "population_stability",
     "population_stability_index",
     "ranking_error_cvar",
     "reliability_curve",

@@ -68,7 +68,8 @@ def ks_statistic(
     .. math:: \max_t \lvert F_1(t) - F_0(t) \rvert
 
     with the distribution functions of the scores of both classes: the largest difference of true
-    and false positive rate over all thresholds.
+    and false positive rate over all thresholds. `sklearn.metrics.roc_curve` returns these rates at
+    each threshold.
 
     Parameters
     ----------
@@ -120,12 +121,40 @@ def population_stability_index(
     0.0
     >>> round(population_stability_index(expected, np.sqrt(expected)), 3)
     0.467
+
+    See Also
+    --------
+    fragility.metrics.population_stability : The shares and the term of each bin.
     """
-    return checked_stability(expected, actual, n_bins).index
+    return population_stability(expected, actual, n_bins=n_bins).index
 
 
-def checked_stability(expected: ArrayLike, actual: ArrayLike, n_bins: int) -> StabilityBins:
-    """Bins of two sets of scores that users give."""
+def population_stability(
+    expected: ArrayLike, actual: ArrayLike, *, n_bins: int = 10
+) -> StabilityBins:
+    """Return the bins that the population stability index is the sum of.
+
+    They show at which scores a population has changed.
+
+    Parameters
+    ----------
+    expected, actual, n_bins
+        As in `population_stability_index`.
+
+    Returns
+    -------
+    StabilityBins
+        With the edges, the shares of both populations, `terms`, `index` and ``to_frame()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fragility.metrics import population_stability
+    >>> expected = np.arange(100) / 100
+    >>> bins = population_stability(expected, np.sqrt(expected), n_bins=2)
+    >>> bins.actual.round(2).tolist(), bins.terms.round(3).tolist()
+    ([0.25, 0.75], [0.173, 0.101])
+    """
     n_bins = check_count(n_bins, "n_bins", 2)
     return stability_bins(_scores(expected, "expected"), _scores(actual, "actual"), n_bins)
 

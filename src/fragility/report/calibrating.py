@@ -122,10 +122,7 @@ def sample_maps(
     choices = chosen_for(
         {name: sample_folds(*part, seed).candidates for name, part in samples.items()}
     )
-    maps = {
-        name: fitted_map(data, None, choices[name].method, counts)
-        for name, (data, counts) in samples.items()
-    }
+    maps = {name: fitted_map(data, choices[name].method) for name, (data, _) in samples.items()}
     return maps, choices
 
 
