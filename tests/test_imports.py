@@ -51,10 +51,10 @@ START = {
 
 #: What a report on a CSV file has no use for; together they take twice as long as the report.
 NEVER_FOR_A_REPORT = (
-    {"cvxpy", "matplotlib", "narwhals", "pandas", "pooch", "sklearn", "skops", "torch"}
+    {"cvxpy", "matplotlib", "narwhals", "pandas", "pooch", "sklearn", "torch"}
     | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats"}
     | {"pyarrow.dataset", "pyarrow.parquet", "rich.console", "rich.progress", "rich.table"}
-    | {f"fragility.{name}" for name in ("datasets", "linear_model", "pipelines", "programs")}
+    | {f"fragility.{name}" for name in ("datasets", "linear_model", "programs")}
     | {f"fragility.{name}" for name in ("slices", "solvers", "torch", "metrics.displays.pairwise")}
     | {"fragility.report.outcomes", "fragility.tables.json_files", "fragility.tables.outcomes"}
 )

@@ -93,18 +93,6 @@ class SkippedColumnWarning(UserWarning):
     """A column that a search for slices cannot use is left out."""
 
 
-class UnseenValuesWarning(UserWarning):
-    """A column holds values that were not there in training."""
-
-
-class ModelFileError(ValueError):
-    """A file without a model that is safe to use, or a model that cannot be written to a file."""
-
-
-class ModelVersionWarning(UserWarning):
-    """A model was written by other versions of the libraries than those that read it."""
-
-
 #: A byte that is not UTF-8, as Python holds it, in the repr of a name.
 _QUOTED_BYTE = r"\\udc([89a-f][0-9a-f])"
 
