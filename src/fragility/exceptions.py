@@ -81,10 +81,6 @@ class PartitionError(ValueError):
         return type(self), (self.partition, self.file, self.reason)
 
 
-class FitInterrupted(KeyboardInterrupt):
-    """A fit that was interrupted from the keyboard; the message says what it had reached."""
-
-
 class AnswersWarning(UserWarning):
     """A table looks like answers with a confidence, which are not predictions of classes."""
 
