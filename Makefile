@@ -95,7 +95,6 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/engines.py
-	$(BIN)/python benchmarks/out_of_memory.py --dask
 
 coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py

@@ -17,19 +17,7 @@ import pyarrow.parquet  # noqa: F401
 from fragility.cli.app import run
 
 
-class _NoTorch:
-    """skops imports all of scikit-learn, and by that PyTorch, which no command needs."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "torch":
-            raise ModuleNotFoundError(f"{name} is not for commands", name=name)
-
-
 def serve() -> None:
-    sys.meta_path.insert(0, _NoTorch)
-    import skops.io  # noqa: F401
-
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -75,10 +75,8 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
         wasserstein_fragility_index,
     )
     from fragility.metrics import buffered_auc_score, ranking_error_cvar
-    from fragility.pipelines import load_model, save_model, train_pipeline
 
     from .fuzzing.readers import run
-    from .patient_table import patients
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -87,8 +85,6 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
     p = 1.0 / (1.0 + np.exp(-X[:, 0] - 0.3 * rng.normal(size=60)))
     several = np.exp(X + 1.5 * np.eye(3)[three])
     several /= several.sum(axis=1, keepdims=True)
-    table = patients()
-    pipeline = train_pipeline(table, "ill").pipeline
     predictions = folder / "predictions.csv"
     rows = "".join(f"{label},{score}\n" for label, score in zip(y, p, strict=True))
     predictions.write_text("label,a\n" + rows, "utf-8")
@@ -119,11 +115,6 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
         curve = deferral_curve(y, p, error_cost=5.0)
         return curve, best_policy(y, p, error_cost=5.0, random_state=0)
 
-    def model_file():
-        path = folder / "model.skops"
-        save_model(pipeline, path)
-        return load_model(path).predict_proba(table.head(5))
-
     def command(label, expected):
         def call():
             code, _, said = run("evaluate", predictions, "--label", label, "--score", "a")
@@ -153,8 +144,6 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
         "report": (3, report),
         "deferral": (3, deferral),
         "deferring classifier": (2, lambda: deferring.fit(X, y).decide(X)),
-        "model file": (2, model_file),
-        "training on a table": (1, lambda: train_pipeline(table, "ill")),
         "command": (2, command("label", 0)),
         "command, refused": (2, command("nothing", 2)),
         **torch_tasks(three, several),
@@ -257,7 +246,7 @@ def main(arguments: list[str]) -> int:
             work = {options.only: work[options.only]}
         result = soak(work, options.calls)
         left = sorted(path.name for path in Path(folder).iterdir())
-    if left != ["model.skops", "predictions.csv"] and not options.only:
+    if left != ["predictions.csv"] and not options.only:
         print(f"Files were left behind: {', '.join(left)}.")
         return 1
     return result

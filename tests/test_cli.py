@@ -279,66 +279,12 @@ def test_no_gate_is_passed_by_shrinking(csv, tmp_path):
     assert "gives every case the same score" in ended.err
 
 
-def test_train_and_predict_and_evaluate(tmp_path):
-    rng = np.random.default_rng(2)
-    n = 300
-    age, town = rng.normal(50, 10, n), rng.choice(["Ulm", "Köln"], n)
-    sick = rng.random(n) < 1 / (1 + np.exp(-(age - 50) / 5 - (town == "Ulm")))
-    data = {"age": age.tolist(), "town": town.tolist(), "sick": np.where(sick, 1, 0).tolist()}
-    file, model = write_csv(tmp_path / "data.csv", data), tmp_path / "model.skops"
-    ended = fragility(
-        "train", file, "--label", "sick", "--ambiguity", "wasserstein", "--output", model
-    )
+def test_warnings_of_the_library_are_told_in_a_line(csv):
+    ended = fragility("slices", csv, "--label", "sick", "--score", "fair")
     assert ended.code == 0, ended
-    assert "standard deviation" in ended.out
-    again = ("train", file, "--label", "sick", "--output", model, "--force", "--target")
-    ended = fragility(*again, "out_of_fold", "--json")
-    assert ended.code == 0, ended
-    assert ": out-of-fold loss of L2 with alpha " in ended.err
-    origin = strict(ended.out)["target_origin"]
-    assert origin.startswith(f"target {strict(ended.out)['target']:.4g}: out-of-fold loss of L2")
-    assert "priced" not in ended.out
-    train = ("train", file, "--label", "sick", "--output", tmp_path / "priced.skops")
-    assert "constant of the priced intercept" in fragility(*train, "--intercept", "priced").out
-    ended = fragility(*train, "--intercept", "dear", "--force")
-    assert ended.code == 2
-    assert "'free', 'priced', 'none'" in ended.err
-    noisy = ("--noise", "age=5", "--noise-floor", "0.2", "--force", "--json")
-    ended = fragility("train", file, "--label", "sick", "--output", model, *noisy)
-    assert ended.code == 0, ended
-    found = strict(ended.out)
-    assert found["noise"] == {"age": 5.0}
-    assert found["ambiguity"] == "Wasserstein.from_noise({'age': 5}, floor=0.2)"
-    output = tmp_path / "predictions.csv"
-    ended = fragility("predict", model, file, "--output", output, "--threshold", "0.8")
-    assert ended.code == 0, ended
-    header, first = output.read_text().splitlines()[:2]
-    assert header.replace('"', "").split(",") == [
-        *data,
-        "prediction",
-        "confidence",
-        "probability_0",
-        "probability_1",
-        "automate",
-    ]
-    assert float(first.split(",")[0]) == data["age"][0]
-    ended = fragility("evaluate", output, "--label", "sick", "--score", "probability_1", "--json")
-    figures = strict(ended.out)["models"][0]["raw"]["figures"]
-    assert figures["auc"]["value"] > 0.7
-
-
-def test_warnings_of_the_library_are_told_in_a_line(tmp_path):
-    data = {"age": list(range(40)), "town": ["Ulm", "Rom"] * 20, "sick": [0, 0, 1, 1] * 10}
-    file, model = write_csv(tmp_path / "data.csv", data), tmp_path / "m.skops"
-    assert fragility("train", file, "--label", "sick", "--output", model).code == 0
-    file = write_csv(tmp_path / "new.csv", {**data, "town": ["Ulm", "Bonn"] * 20})
-    ended = fragility("predict", model, file, "--output", tmp_path / "p.csv")
-    assert ended.code == 0, ended
-    warned, wrote = ended.err.splitlines()
+    (warned,) = ended.err.splitlines()
     assert warned.startswith("Warning: ")
-    assert "'town'" in warned
-    assert "'Bonn'" in warned
-    assert wrote.startswith("Wrote 40 predictions")
+    assert "'id' has " in warned
 
 
 @pytest.mark.slow
@@ -358,7 +304,7 @@ def test_demo_writes_its_report(tmp_path):
 def test_help_and_version():
     ended = fragility("--help")
     assert ended.code == 0
-    for name in ("evaluate", "compare", "report", "cost", "gate", "train", "predict", "demo"):
+    for name in ("evaluate", "compare", "report", "cost", "gate", "demo"):
         assert f"\n  {name} " in ended.out
     assert executable("--version").out.startswith("fragility, version ")
     assert "evaluate predictions.csv --label" in fragility("evaluate", "--help").out
@@ -384,7 +330,7 @@ def test_without_the_extra_the_command_names_it(tmp_path):
 
 
 def test_help_shows_examples_on_lines_of_their_own():
-    for name in ("evaluate", "compare", "report", "cost", "gate", "train", "predict"):
+    for name in ("evaluate", "compare", "report", "cost", "gate"):
         lines = fragility(name, "--help").out.splitlines()
         assert any(line.startswith(f"  fragility {name} ") for line in lines), name
         assert not any("\\b" in line for line in lines)

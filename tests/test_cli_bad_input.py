@@ -199,9 +199,6 @@ def test_unwritable_outputs(tmp_path, csv):
         asked = ("report", csv, "--label", "sick", "--score", "fair", "--output", output)
         refused(fragility(*asked), str(output), words)
         refused(fragility("demo", "--output", output), words)
-        if words != "folder":
-            model = output.with_suffix(".skops")
-            refused(fragility("train", csv, "--label", "sick", "--output", model), words)
 
 
 @pytest.mark.outside
@@ -262,9 +259,6 @@ def test_bad_options(csv, options, words):
     assert words in " ".join(ended.err.split())
 
 
-_TRAIN = ("train", "p.csv", "--label", "y", "--output", "m.skops")
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -281,9 +275,6 @@ _TRAIN = ("train", "p.csv", "--label", "y", "--output", "m.skops")
             ("report", "p.csv", "--label", "y", "--score", "p", "--output", "page.pdf"),
             ".html, .md or .json",
         ),
-        ((*_TRAIN, "--noise", "age"), "'age' is not a column and a number"),
-        ((*_TRAIN, "--noise", "=5"), "'=5' is not a column and a number"),
-        ((*_TRAIN, "--noise", "age=1", "--noise", "age=2"), "'age' is named twice"),
     ],
 )
 def test_bad_usage(arguments, words):
@@ -306,37 +297,6 @@ def test_bad_baselines(csv, tmp_path):
     assert fragility("gate", csv, *both, "--save-baseline", tmp_path / "two.json").code == 0
     other = ("gate", csv, "--label", "sick", "--score", "new=fair", "--baseline")
     refused(fragility(*other, tmp_path / "two.json"), "'new'", "'fair', 'bold'")
-
-
-def test_bad_training_data(tmp_path, csv):
-    train = ("train", csv, "--output", tmp_path / "m.skops", "--label")
-    refused(fragility(*train, "sik"), "'sick'")
-    refused(fragility(*train, "sick"), "'id'", "identifier")  # one value for each row
-    gaps = changed(tmp_path, **with_cell("fair", 3, ""))
-    train = ("train", gaps, "--output", tmp_path / "m.skops", "--label", "sick", "--exclude", "id")
-    refused(fragility(*train), "'fair'", "--impute")
-    assert fragility(*train, "--impute").code == 0
-    refused(fragility(*train, "--impute", "--target", "1e-9"), "target")
-    refused(fragility(*train, "--impute", "--target", "low"), "'low'", 'number or "out_of_fold"')
-    refused(fragility(*train, "--impute", "--method", "dro", "--radius", "-1"), "radius")
-    refused(fragility(*train, "--impute", "--method", "erm", "--radius", "1"), "radius")
-    refused(fragility(*train, "--impute", "--noise", "fiar=5"), "Did you mean 'fair'")
-    refused(fragility(*train, "--impute", "--noise", "fair=-1"), "sigma of 'fair' must be zero")
-
-
-def test_bad_models(tmp_path, csv):
-    output = tmp_path / "out.csv"
-    refused(fragility("predict", tmp_path / "m.skops", csv, "--output", output), "m.skops")
-    (tmp_path / "m.skops").write_bytes(b"\x80\x04.")
-    refused(fragility("predict", tmp_path / "m.skops", csv, "--output", output), "m.skops")
-    train = ("train", csv, "--label", "sick", "--exclude", "id")
-    assert fragility(*train, "--output", tmp_path / "m.skops", "--force").code == 0
-    other = write_csv(tmp_path / "other.csv", {"fair": [0.1], "sex": ["f"]})
-    predict = ("predict", tmp_path / "m.skops", other, "--output", output)
-    refused(fragility(*predict), "'bold'", "'weight'")
-    taken = write_csv(tmp_path / "taken.csv", {**DATA, "prediction": ["x"] * 60})
-    refused(fragility("predict", tmp_path / "m.skops", taken, "--output", output), "'prediction'")
-    assert not output.exists()
 
 
 def test_a_fault_of_the_program_says_so(monkeypatch):

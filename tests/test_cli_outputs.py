@@ -22,17 +22,11 @@ def same_file(ended, path):
     refused(ended, f"{path} is the same file as the input", "Name another output")
 
 
-def test_training_does_not_replace_its_table(csv, tmp_path):
-    before = csv.read_bytes()
-    train = ("train", csv, "--label", "sick", "--exclude", "id", "--output")
-    ended = fragility(*train, csv)
-    assert ended.code == 2
-    assert "must end in .skops" in ended.err
-    disguised = tmp_path / "d.skops"
-    disguised.symlink_to(csv)
-    same_file(fragility(*train, disguised), disguised)
-    same_file(fragility(*train, disguised, "--force"), disguised)
-    assert csv.read_bytes() == before
+@pytest.fixture
+def policy(csv, tmp_path):
+    made = tmp_path / "policy.json"
+    assert fragility("cost", csv, *ASKED, "--error-cost", "5", "--policy", made).code == 0
+    return made
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "relative", "of a link"])
@@ -53,31 +47,24 @@ def test_no_report_is_written_over_its_input_by_any_link(csv, tmp_path, kind):
     assert csv.read_bytes() == before
 
 
-def test_the_input_may_be_the_link(csv, tmp_path):
-    page = tmp_path / "real.csv"
-    csv.rename(page)
-    csv.symlink_to(page)
-    model = tmp_path / "m.skops"
-    assert (
-        fragility("train", csv, "--label", "sick", "--exclude", "id", "--output", model).code == 0
-    )
-    same_file(fragility("predict", model, csv, "--output", page), page)
+def test_the_input_may_be_the_link(csv, policy, tmp_path):
+    table = tmp_path / "real.csv"
+    csv.rename(table)
+    csv.symlink_to(table)
+    same_file(fragility("decide", csv, "--policy", policy, "--output", table), table)
 
 
-def test_predictions_replace_neither_the_table_nor_the_model(csv, tmp_path):
-    model = tmp_path / "m.skops"
-    assert (
-        fragility("train", csv, "--label", "sick", "--exclude", "id", "--output", model).code == 0
-    )
-    before, made = csv.read_bytes(), model.read_bytes()
-    same_file(fragility("predict", model, csv, "--output", csv), csv)
+def test_decisions_replace_neither_the_table_nor_the_policy(csv, policy, tmp_path):
+    decide = ("decide", csv, "--policy", policy, "--output")
+    before, made = csv.read_bytes(), policy.read_bytes()
+    same_file(fragility(*decide, csv), csv)
     link = tmp_path / "out.csv"
-    link.symlink_to(model)
-    same_file(fragility("predict", model, csv, "--output", link, "--force"), link)
+    link.symlink_to(policy)
+    same_file(fragility(*decide, link, "--force"), link)
     link.unlink()
-    assert fragility("predict", model, csv, "--output", link).code == 0
-    assert fragility("predict", model, csv, "--output", link).code == 0  # a table by a table
-    assert (csv.read_bytes(), model.read_bytes()) == (before, made)
+    assert fragility(*decide, link).code == 0
+    assert fragility(*decide, link).code == 0  # a table by a table
+    assert (csv.read_bytes(), policy.read_bytes()) == (before, made)
 
 
 def test_a_file_of_another_kind_is_replaced_by_force_only(csv, tmp_path):
@@ -88,12 +75,6 @@ def test_a_file_of_another_kind_is_replaced_by_force_only(csv, tmp_path):
     assert notes.read_text() == "# My notes\n"
     assert fragility(*report, "--force").code == 0
     assert fragility(*report).code == 0  # now it is a report
-    model = tmp_path / "m.skops"
-    model.write_text("id,sick\n1,yes\n")
-    train = ("train", csv, "--label", "sick", "--exclude", "id", "--output", model)
-    refused(fragility(*train), "is not a model file")
-    assert fragility(*train, "--force").code == 0
-    assert fragility(*train).code == 0
     page = tmp_path / "fragility-demo.html"
     page.write_text("<!DOCTYPE html><title>Mine</title>")
     refused(fragility("demo", cwd=tmp_path), "fragility-demo.html exists and is not a page")
@@ -138,9 +119,8 @@ def test_devices_and_missing_inputs_are_nothing_to_lose():
     check_output(os.devnull, [os.devnull, "absent.csv", "a\0b"])
 
 
-def test_what_reports_and_models_write_is_known_as_such(tmp_path, trained):
+def test_what_reports_write_is_known_as_such(tmp_path):
     from fragility import Report
-    from fragility.pipelines import save_model
 
     report = Report.from_predictions([0, 1, 0, 1], [0.2, 0.7, 0.6, 0.9], calibrate=False)
     for ending, text in (
@@ -150,5 +130,3 @@ def test_what_reports_and_models_write_is_known_as_such(tmp_path, trained):
     ):
         (tmp_path / f"r.{ending}").write_text(text, encoding="utf-8")
         check_output(tmp_path / f"r.{ending}")
-    save_model(trained.pipeline, tmp_path / "m.skops")
-    check_output(tmp_path / "m.skops")

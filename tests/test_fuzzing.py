@@ -59,12 +59,12 @@ def test_a_file_is_checked_again(capsys, monkeypatch, tmp_path):
 
 def test_a_check_that_checked_nothing_has_failed(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert fuzz.main(["tests.patient_table", "--seconds", "60"]) == 1
+    assert fuzz.main(["tests.command", "--seconds", "60"]) == 1
     said = capsys.readouterr().out
     assert "the process died (1) before the first file" in said
-    assert "Nothing was checked of tests.patient_table" in said
+    assert "Nothing was checked of tests.command" in said
 
 
 def test_every_module_is_an_area():
-    assert {"baselines", "model_files"} <= set(fuzz.areas())
+    assert {"baselines", "readers"} <= set(fuzz.areas())
     assert not any(name.startswith("_") for name in fuzz.areas())

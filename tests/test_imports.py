@@ -51,11 +51,11 @@ START = {
 
 #: What a report on a CSV file has no use for; together they take twice as long as the report.
 NEVER_FOR_A_REPORT = (
-    {"cvxpy", "matplotlib", "narwhals", "pandas", "pooch", "sklearn", "skops", "torch"}
+    {"cvxpy", "matplotlib", "narwhals", "pandas", "pooch", "sklearn", "torch"}
     | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats"}
     | {"pyarrow.dataset", "pyarrow.parquet", "rich.console", "rich.progress", "rich.table"}
-    | {f"fragility.{name}" for name in ("datasets", "linear_model", "pipelines", "programs")}
-    | {"fragility.slices", "fragility.solvers", "fragility.torch"}
+    | {f"fragility.{name}" for name in ("datasets", "linear_model", "programs")}
+    | {f"fragility.{name}" for name in ("slices", "solvers", "torch")}
     | {"fragility.metrics.displays.ranking_error"}
     | {"fragility.report.outcomes", "fragility.tables.json_files", "fragility.tables.outcomes"}
 )

@@ -183,21 +183,6 @@ class TestAsCsv:
         assert read.equals(open_table(tmp_path / "a.csv").read())
         assert read.column("day").type == pa.date32()
 
-    @pytest.mark.slow
-    def test_train_and_predict(self, tmp_path):
-        data = {name: column for name, column in patients(80).items() if name != "id"}
-        rows = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
-        write_csv(tmp_path / "p.csv", data)
-        file(tmp_path, lines(rows), "p.jsonl")
-        for kind in ("csv", "jsonl"):
-            model = tmp_path / f"{kind}.skops"
-            asked = ("train", tmp_path / f"p.{kind}", "--label", "sick", "--output", model)
-            assert fragility(*asked).code == 0
-            output = tmp_path / f"{kind}.csv"
-            asked = ("predict", model, tmp_path / f"p.{kind}", "--output", output)
-            assert fragility(*asked).code == 0
-        assert (tmp_path / "csv.csv").read_text() == (tmp_path / "jsonl.csv").read_text()
-
 
 class TestRows:
     def test_columns_that_come_late(self, tmp_path, monkeypatch):

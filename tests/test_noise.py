@@ -21,12 +21,8 @@ from fragility import (
     fragility_path,
 )
 from fragility.ambiguity import KL
-from fragility.ambiguity.noise import NOISE_FLOOR
-from fragility.cli.training import train
-from fragility.pipelines import train_pipeline
 
 from .reference import linear
-from .reference.model_inputs import inputs as literal_inputs
 from .reference.noise import feature_weights
 
 SIGMA = (1.0, 0.0, 0.0, 0.4)
@@ -317,11 +313,6 @@ def test_a_distance_before_the_data(sigma):
         _ = Wasserstein.from_noise(sigma).noise_distance
 
 
-def test_the_command_has_the_floor_of_the_library():
-    floor = next(option for option in train.params if option.name == "noise_floor")
-    assert floor.default == NOISE_FLOOR == Wasserstein.from_noise({"a": 1.0}).noise.floor
-
-
 def test_weights_before_the_data():
     ambiguity = Wasserstein.from_noise(SIGMA)
     with pytest.raises(ValueError, match="Take the ambiguity_ of a fitted model"):
@@ -330,62 +321,3 @@ def test_weights_before_the_data():
         replace(ambiguity, feature_weight=(1.0, 1.0, 1.0, 1.0))
     with pytest.raises(ValueError, match=r"made by Wasserstein\.from_noise; got 3"):
         Wasserstein(noise=3)
-
-
-# --- pipelines ------------------------------------------------------------------------------------
-
-
-def _table():
-    rng = np.random.default_rng(3)
-    table = FRAME.assign(
-        sex=rng.choice(["f", "m"], len(Y)), one=1.0, weight=rng.integers(1, 4, len(Y)), ill=Y
-    )
-    return table[["sex", "pressure", "age", "salt", "dose", "one", "weight", "ill"]]
-
-
-@pytest.mark.parametrize("weight", [None, "weight"])
-def test_errors_of_columns_are_scaled_as_their_columns_are(weight):
-    table = _table()
-    unweighted = {} if weight else {"exclude": ["weight"]}
-    trained = train_pipeline(table, "ill", noise=NAMED, weight=weight, **unweighted)
-    model = trained.pipeline[-1]
-    numbers = ["pressure", "age", "salt", "dose"]
-    seen = literal_inputs(table.to_dict("records"), numbers, ["sex"])
-    sigma = [NAMED.get(name, 0.0) / table[name].std(ddof=0) for name in numbers]
-    weights = None if weight is None else table[weight].tolist()
-    literal = feature_weights(np.asarray(seen).tolist(), [*sigma, 0.0, 0.0], weights=weights)
-    assert _weights(model) == pytest.approx(literal, rel=1e-9)
-    raw = SatisficingClassifier(ambiguity=Wasserstein.from_noise({**NAMED}))
-    raw.fit(table[numbers].assign(f=table["sex"] == "f", m=table["sex"] == "m"), Y, weights)
-    assert model.fragility_ == pytest.approx(raw.fragility_, rel=1e-5)  # in any units
-    said = repr(trained.summary)
-    assert "from_noise({'dose': 0.4, 'pressure': 1}, floor=0.3)" in said
-    assert "measurement errors of pressure ± 1, dose ± 0.4" in said
-    assert "as far as the measurement errors alone move the data" in said
-    assert trained.summary.to_dict()["noise"] == NAMED
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"noise": {"presure": 1.0}}, "not features: 'presure'. Did you mean 'pressure'"),
-        ({"noise": {"ill": 1.0}}, "not features: 'ill'"),
-        ({"noise": {"sex": 1.0}}, "'sex' has levels"),
-        ({"noise": {"age": -1.0}}, "sigma of 'age' must be zero or more"),
-        ({"noise": {}}, "noise must be a dictionary"),
-        ({"noise": [1.0]}, "noise must be a dictionary"),
-        ({"noise": {"age": 1.0}, "ambiguity": "kl"}, "noise belong to"),
-        ({"noise": {"age": 1.0}, "method": "erm"}, "label_cost or noise"),
-        ({"noise_floor": 0.2}, "means nothing without noise"),
-        ({"ambiguity": Wasserstein.from_noise(NAMED)}, "in their own units as noise"),
-    ],
-)
-def test_bad_noise_of_columns(options, words):
-    with pytest.raises(ValueError, match=words):
-        train_pipeline(_table(), "ill", exclude=["weight"], **options)
-
-
-def test_noise_of_a_constant_column_is_noted():
-    noted = train_pipeline(_table(), "ill", exclude=["weight"], noise={"age": 1, "one": 2})
-    assert "measurement error of 'one' means nothing here" in repr(noted.summary)
-    assert noted.summary.noise == {"age": 1.0}

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
 
 import fragility as fr
 from fragility.losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
-from fragility.pipelines import load_model, save_model
 from fragility.programs.gram import lower_triangle
 from fragility.programs.piecewise import Hold, piecewise_of
 
@@ -260,16 +258,6 @@ def test_scikit_learn(kind):
     search = GridSearchCV(model, {"loss": losses}, cv=2).fit(X, y)
     assert search.best_params_["loss"] in losses
     assert clone(model.set_params(loss=losses[1])).loss == losses[1]
-
-
-def test_a_model_file_keeps_them(tmp_path):
-    X, y = data(3)
-    model = fr.ERMClassifier(Hinge(pair_cost=costs_of(3)), penalty="l2").fit(X, y)
-    save_model(make_pipeline(model), tmp_path / "model.skops")
-    read = load_model(tmp_path / "model.skops")[-1]
-    assert read.loss == model.loss
-    certificates = [fr.certify(one, X, y, target=5.0).fragility for one in (read, model)]
-    assert certificates[0] == certificates[1]
 
 
 @each_kind

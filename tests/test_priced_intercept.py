@@ -27,9 +27,7 @@ from fragility import (
     wasserstein_fragility_index,
 )
 from fragility.exceptions import TrivialTargetWarning
-from fragility.pipelines import load_model, save_model, train_pipeline
 
-from .patient_table import patients
 from .reference import linear, programs
 
 inf = math.inf
@@ -330,19 +328,6 @@ def test_warm_start(classifier):
     assert model.n_iter_ < steps
 
 
-def test_models_in_files(tmp_path):
-    frame = patients()
-    made = train_pipeline(frame, "ill", fit_intercept="priced")
-    save_model(made.pipeline, tmp_path / "model.skops")
-    again = load_model(tmp_path / "model.skops")
-    assert again[-1].fit_intercept == "priced"
-    np.testing.assert_array_equal(again.predict_proba(frame), made.pipeline.predict_proba(frame))
-    assert "constant of the priced intercept" in made.summary.units
-    free = train_pipeline(frame, "ill").summary
-    assert "intercept" not in free.units
-    assert free.fragility != made.summary.fragility
-
-
 @pytest.mark.parametrize("wrong", [1, 0, None, "free", "Priced", np.ones(3), ("priced",)])
 def test_other_values_are_refused(wrong):
     X, y = problem()
@@ -357,8 +342,6 @@ def test_other_values_are_refused(wrong):
             classifier(fit_intercept=wrong).fit(X, y)
     with pytest.raises(ValueError, match=sentence):
         fragility_path(X, y, fit_intercept=wrong)
-    with pytest.raises(ValueError, match=sentence):
-        train_pipeline(patients(), "ill", fit_intercept=wrong)
 
 
 def test_numpy_booleans_are_booleans():

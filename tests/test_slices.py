@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from itertools import combinations
 from math import isnan, nan
@@ -17,12 +18,12 @@ from scipy.special import expit, softmax
 from fragility import Slice, confident_error_rate, find_slices, measure_fragility
 from fragility._validation import check_labelled_probabilities
 from fragility.exceptions import SkippedColumnWarning
-from fragility.pipelines.frames import plain_column
 from fragility.slices import permutation
 from fragility.slices.choosing import Chooser
 from fragility.slices.conditions import coded
 from fragility.slices.evidence import case_evidence
 from fragility.slices.finding import _Search
+from fragility.slices.frames import plain_column
 from fragility.slices.permutation import StratifiedCases
 from tests.command import fragility, refused, write_csv
 from tests.reference import slices as reference
@@ -460,6 +461,8 @@ def test_identifiers_and_dates_are_named_in_a_warning():
         ({"X": {"a": np.ones((400, 2))}}, r"Column 'a' has shape \(400, 2\)"),
         ({"X": {"a": np.arange(9)}}, r"X has 9 rows \(column 'a'\) but y_true has 400"),
         ({"X": pl.LazyFrame({"a": np.arange(400)})}, "Collect it first"),
+        ({"X": pd.DataFrame({1: np.arange(400)})}, "names of columns must be text.*: 1"),
+        ({"X": pa.table([[1], [2]], names=["a", "a"])}, "Several columns have the same name: 'a'"),
         ({"proba": np.linspace(-3, 3, 400)}, "proba must hold probabilities"),
         ({"proba": np.tile([0.2, 0.8], 200), "y_true": np.tile([0, 1], 200)}, "Index is 0"),
         ({"proba": np.tile([0.8, 0.2], 200), "y_true": np.tile([0, 1], 200)}, "is infinite"),
@@ -471,6 +474,13 @@ def test_bad_input_gets_a_sentence(changes, words):
     given = {"X": {"age": columns["age"]}, "y_true": y, "proba": p, **changes}
     with pytest.raises(ValueError, match=words):
         find_slices(given.pop("X"), given.pop("y_true"), given.pop("proba"), **given)
+
+
+def test_frames_without_narwhals_name_the_extra_to_install(monkeypatch):
+    columns, y, p = drawn(n=400)
+    monkeypatch.setitem(sys.modules, "narwhals", None)  # as if it were not installed
+    with pytest.raises(ImportError, match=r'narwhals, .* pip install "fragility\[cli\]"'):
+        find_slices(pl.DataFrame({"age": columns["age"]}), y, p)
 
 
 # The command

@@ -52,4 +52,4 @@ def test_open_files_are_found(capsys, tmp_path):
 def test_every_call_of_it_works(tmp_path):
     for _, call in soak.tasks(tmp_path).values():
         call()
-    assert {path.name for path in tmp_path.iterdir()} == {"model.skops", "predictions.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {"predictions.csv"}

@@ -32,9 +32,6 @@ from . import (
     metrics as metrics,
 )
 from . import (
-    pipelines as pipelines,
-)
-from . import (
     report as report,
 )
 from . import (

@@ -181,12 +181,11 @@ def listed(items: Iterable[Any], most: int = 10) -> str:
     return ", ".join(shown[:most]) + (f", ... ({more} more)" if more > 0 else "")
 
 
-def in_rows(mask: ArrayLike, index: Any = None) -> str:
-    """How many rows a mask is true for, and the first of them, by the names in `index` if any."""
+def in_rows(mask: ArrayLike) -> str:
+    """For a message: how many rows a mask is true for, and the first of them."""
     true = np.asarray(mask)
     rows = np.flatnonzero(true)
-    shown = rows[:5] if index is None else index[rows[:5]]
-    return f"{rows.size} of {true.size} rows (first: {listed(shown)})"
+    return f"{rows.size} of {true.size} rows (first: {listed(rows[:5])})"
 
 
 def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -125,7 +125,7 @@ def class_weighted(
         If `class_weight` is not a dictionary of finite numbers of zero or more, one of them
         positive; or if a product is not finite.
     """
-    factors = class_factors(class_weight, classes, codes, weights)
+    factors = _class_factors(class_weight, classes, codes, weights)
     with np.errstate(over="ignore", under="ignore"):
         products: Floats = factors[codes] * (1.0 if weights is None else weights)
     if not np.isfinite(products).all():
@@ -136,7 +136,7 @@ def class_weighted(
     return products
 
 
-def class_factors(
+def _class_factors(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], weights: Floats | None
 ) -> Floats:
     """What `class_weight` multiplies the weights of each class by."""

@@ -81,28 +81,12 @@ class PartitionError(ValueError):
         return type(self), (self.partition, self.file, self.reason)
 
 
-class FitInterrupted(KeyboardInterrupt):
-    """A fit that was interrupted from the keyboard; the message says what it had reached."""
-
-
 class AnswersWarning(UserWarning):
     """A table looks like answers with a confidence, which are not predictions of classes."""
 
 
 class SkippedColumnWarning(UserWarning):
     """A column that a search for slices cannot use is left out."""
-
-
-class UnseenValuesWarning(UserWarning):
-    """A column holds values that were not there in training."""
-
-
-class ModelFileError(ValueError):
-    """A file without a model that is safe to use, or a model that cannot be written to a file."""
-
-
-class ModelVersionWarning(UserWarning):
-    """A model was written by other versions of the libraries than those that read it."""
 
 
 #: A byte that is not UTF-8, as Python holds it, in the repr of a name.

@@ -17,8 +17,7 @@ def main() -> None:
 
     process.set_interrupt("exit")
     process.open_streams()
-    if not {"train", "predict"} & set(sys.argv[1:2]):  # whose matrices are as large as the data
-        process.use_one_thread()
+    process.use_one_thread()
     try:
         from .app import run
     except ImportError as error:

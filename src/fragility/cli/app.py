@@ -19,7 +19,6 @@ from .process import lost_output, was_interrupted
 #: The module of each command.
 _MODULES = {
     **dict.fromkeys(("evaluate", "compare", "report", "cost"), "predictions"),
-    **dict.fromkeys(("train", "predict"), "training"),
     "decide": "deciding",
     "demo": "demo",
     "gate": "gate",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -266,11 +265,7 @@ def _check_sizes(X: Any, names: NDArray[Any] | None) -> None:
     ends = [
         extreme.toarray().ravel() if issparse(X) else extreme for extreme in (X.max(0), X.min(0))
     ]
-    check_feature_sizes(np.maximum(*np.abs(ends)), names)
-
-
-def check_feature_sizes(sizes: Floats, names: Sequence[str] | NDArray[Any] | None) -> None:
-    """The same of the largest absolute values of features."""
+    sizes = np.maximum(*np.abs(ends))
     wrong = np.flatnonzero((sizes > 0.0) & ((sizes < _SMALLEST) | (sizes > _LARGEST)))
     if wrong.size:
         first = int(wrong[0])

@@ -7,7 +7,7 @@ target: :math:`\tau = L_{out\,of\,fold} + R`, with R the penalty of the estimato
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from .._labels import listed
-from .._parameters import check_choice, check_number
 from .._random import random_generator, spread_over_folds
 from .._typing import Floats, Indices
 from ..exceptions import UndefinedTargetError
@@ -82,12 +81,6 @@ class TargetOrigin:
     erm_loss: float
     trivial_loss: float
     clip: str
-
-    def __post_init__(self) -> None:
-        """Check what may come from a file."""
-        for field in fields(self)[:-1]:
-            check_number(getattr(self, field.name), field.name)
-        check_choice(self.clip, ("", "lowest", "trivial"), "clip")
 
     @classmethod
     def between(cls, found: OutOfFold, references: ReferenceModels) -> TargetOrigin:

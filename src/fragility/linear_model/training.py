@@ -76,11 +76,10 @@ class Training:
     """Robust satisficing on some data, for any number of targets.
 
     `given` is the ambiguity of the user, `ambiguity` that of the features of the objective, which
-    has a constant among them if the intercept is priced. Certificates need the data, solutions do
-    not.
+    has a constant among them if the intercept is priced.
     """
 
-    data: TrainingData | None
+    data: TrainingData
     objective: Objective
     given: Ambiguity
     ambiguity: Ambiguity
@@ -175,7 +174,6 @@ class Training:
         if objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
             parameters = objective.tidied(parameters)
         table = objective.in_user_units(parameters)
-        assert self.data is not None
         return LinearModel(*table, self.data.classes, objective.rows.priced)
 
     def run(
@@ -205,7 +203,6 @@ class Training:
 
     def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:
         linear, objective = self.in_user_units(solution), self.objective
-        assert self.data is not None
         certificate = certificate_of(
             linear,
             self.data,

@@ -342,16 +342,12 @@ class Evaluation:
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`, and `mean` is what
         is collected under them.
         """
-        return self.tilted_squares(tilted, k) - np.multiply.outer(mean, mean / k)
+        return self._collect_squares(tilted, tilted / k) - np.multiply.outer(mean, mean / k)
 
     def rough_moment_hessian(self, tilted: Floats, mean: Floats, k: float) -> Floats | None:
         """The same from some of the rows; None where that saves no time."""
         squares = self._estimate_squares(tilted, tilted / k)
         return None if squares is None else squares - np.multiply.outer(mean, mean / k)
-
-    def tilted_squares(self, tilted: Floats, k: float) -> Floats:
-        """Weighted sum of second derivatives, and of squared slopes over k, plus the ridge."""
-        return self._collect_squares(tilted, tilted / k)
 
     def collected(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""

@@ -131,7 +131,7 @@ def training_rows(
         X = space.features
     if sparse.issparse(X):
         centre = shift
-        scale = or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
+        scale = _or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
         scaled = sparse.csr_array(X @ sparse.diags_array(1.0 / scale))
         return TrainingRows(scaled, y, weights, n_classes, centre, scale, free, priced=priced)
     centre = weights @ X if free else np.zeros(X.shape[1])
@@ -143,7 +143,7 @@ def training_rows(
         part = slice(start, start + _BLOCK)
         np.subtract(X[part], centre, out=shifted[part])
         squares += say[part] @ (shifted[part] * shifted[part])
-    scale = or_one(np.sqrt(squares), np.abs(centre))
+    scale = _or_one(np.sqrt(squares), np.abs(centre))
     shifted *= 1.0 / scale
     return TrainingRows(shifted, y, weights, n_classes, centre, scale, free, space, priced)
 
@@ -178,7 +178,7 @@ def _filled_columns_centred(X: Any, weights: Floats) -> tuple[Any, Floats]:
     return sparse.csr_array(rest + parts @ back), shift
 
 
-def or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
+def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
     """The scales, or one where a column is constant but for rounding."""
     return np.where(scale > 1e-13 * magnitude, scale, 1.0)
 

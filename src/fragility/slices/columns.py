@@ -9,8 +9,8 @@ from typing import Any
 from .._labels import listed, plain_array
 from .._validation import column_names
 from ..exceptions import SkippedColumnWarning
-from ..pipelines.frames import Column, check_frame, plain_column, read_columns
 from .conditions import CodedColumn, coded
+from .frames import Column, plain_column, read_columns
 
 
 def read_table(X: Any, feature_names: Sequence[str] | None) -> list[Column]:
@@ -21,8 +21,7 @@ def read_table(X: Any, feature_names: Sequence[str] | None) -> list[Column]:
                 "feature_names is for arrays; the columns of X have names: leave it out."
             )
         if not isinstance(X, Mapping):
-            frame = check_frame(X)
-            return list(read_columns(frame, frame.columns).values())
+            return read_columns(X)
         odd = [name for name in X if not isinstance(name, str)]
         if odd:
             raise ValueError(f"The names of columns must be text; these are not: {listed(odd)}.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._names import shown
 from .._typing import Floats, Integers, Mask
-from ..pipelines.frames import Column
+from .frames import Column
 
 #: Numbers of no more different values than this are told apart by value, not by range.
 _FEW_VALUES = 6

@@ -205,23 +205,17 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
     """Parameters of the same scores whose coefficients in the user's units are shortest."""
     rows = objective.rows
     gram = weighted_gram(rows.X, rows.weights, rows.fit_intercept)
-    shorter = objective.at(shortest_by_products(objective, parameters, gram))
-    # Columns that are nearly equal differ a little: the difference must not be lost.
-    moved = np.abs(shorter.scores - objective.at(parameters).scores).max()
-    same = moved <= 1e-9 * max(1.0, float(np.abs(shorter.scores).max()))
-    return shorter.parameters if same else parameters
-
-
-def shortest_by_products(objective: Objective, parameters: Floats, gram: Floats) -> Floats:
-    """The same by products of columns alone, (d, d): where these vanish scores do not change."""
-    rows = objective.rows
     curvatures, directions = np.linalg.eigh(gram)
     idle = directions[:, curvatures <= 1e-13 * curvatures[-1]]
     lengths = 1.0 / rows.scale
     scaled = idle[: lengths.size] * lengths[:, np.newaxis]
     table = parameters.reshape(objective.n_outputs, -1)
     change = np.linalg.lstsq(scaled, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
-    return np.ravel(table + (idle @ change).T)
+    shorter = objective.at(np.ravel(table + (idle @ change).T))
+    # Columns that are nearly equal differ a little: the difference must not be lost.
+    moved = np.abs(shorter.scores - objective.at(parameters).scores).max()
+    same = moved <= 1e-9 * max(1.0, float(np.abs(shorter.scores).max()))
+    return shorter.parameters if same else parameters
 
 
 def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:

@@ -19,7 +19,6 @@ from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
 from .faces import Quadric, least_norm_near
 from .factor import Cholesky
-from .newton import Valued
 from .norm_cones import Shape
 from .quadratic import Reduced
 from .searching import Search
@@ -37,11 +36,9 @@ class Model(NamedTuple):
 class Geometry:
     """The norm of a model and the target of its loss, in the coordinates of its objective."""
 
-    def __init__(
-        self, program: SatisficingProgram, underdetermined: bool, headroom: float, near: bool
-    ) -> None:
+    def __init__(self, program: SatisficingProgram, underdetermined: bool, headroom: float) -> None:
         self.objective, self.target = program.objective, program.target.value
-        self.underdetermined, self.headroom, self.near_solution = underdetermined, headroom, near
+        self.underdetermined, self.headroom = underdetermined, headroom
         self.shape = Shape.of(program.objective, program.ambiguity)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
         self.free = np.delete(np.arange(self.objective.size), self.moves)
@@ -92,7 +89,7 @@ class Geometry:
 
     def step(
         self,
-        point: Valued,
+        point: Evaluation,
         hessian: Floats | LowRank,
         tol: float,
         damping: float,
@@ -116,7 +113,7 @@ class Geometry:
 
     def _step(
         self,
-        point: Valued,
+        point: Evaluation,
         hessian: Floats | LowRank,
         tol: float,
         damping: float,

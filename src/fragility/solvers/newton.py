@@ -18,8 +18,8 @@ from .quadratic import low_rank_steps
 from .tuning import Newton as Tuning
 
 
-class Valued(Protocol):
-    """A function at one point, with its gradient there."""
+class Point(Protocol):
+    """A function at one point; its attributes are computed when they are asked for."""
 
     @property
     def parameters(self) -> Floats: ...
@@ -27,10 +27,6 @@ class Valued(Protocol):
     def value(self) -> float: ...
     @property
     def gradient(self) -> Floats: ...
-
-
-class Point(Valued, Protocol):
-    """The same with curvature; attributes are computed when they are asked for."""
 
     @property
     def model_hessian(self) -> Floats | LowRank:

@@ -64,7 +64,7 @@ class LeastNormSearch:
         self.settled = max(Tuning.settled * tol, Tuning.rounding)
         self.inside = start if inside is None else inside
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
-        self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
+        self.geometry = Geometry(program, underdetermined, headroom)
         self.point, self.k = start, self.geometry.norm(start)
         self.hessian = start.structured_hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -24,7 +23,7 @@ def check_output(
 
     No input is replaced, by whatever name or link it is reached. A file that is there already is
     replaced only if it is what its name says and what is to be written: a report by a report, a
-    model by a model, a table by a table. `force` allows any kind, but still no input.
+    table by a table. `force` allows any kind, but still no input.
 
     Examples
     --------
@@ -78,14 +77,6 @@ def _is_text(file: Path) -> bool:
     return b"\0" not in beginning and not beginning.lstrip().startswith((b"<", b"{", b"["))
 
 
-def _is_model(file: Path) -> bool:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return "schema.json" in archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        return False
-
-
 def _beginning(file: Path) -> bytes:
     with open(file, "rb") as stream:
         return stream.read(_BEGINNING)
@@ -96,7 +87,6 @@ _KINDS: dict[str, tuple[str, Callable[[Path], bool]]] = {
     ".md": ("a report in Markdown", _begins(b"# Fragility report")),
     ".json": ("a report in JSON", _begins(b"{", b'"format"', b'"fragility_version"')),
     ".xml": ("test results of a gate", _begins(b"<?xml", b'name="fragility gate"')),
-    ".skops": ("a model file", _is_model),
     ".fsk": ("a sketch", _begins(b"fragility-sketch")),
     ".csv": ("a table of text", _is_text),
     ".tsv": ("a table of text", _is_text),
