@@ -1,11 +1,8 @@
 from .fitting import fit
 from .sketching import sketch, sketch_by
-from .sql import bins_query, group_sketches
 
 __all__ = [
-    "bins_query",
     "fit",
-    "group_sketches",
     "sketch",
     "sketch_by",
 ]

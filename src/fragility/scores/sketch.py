@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import encode_labels, listed
 from .._names import shown
 from .._parameters import check_choice, require
 from .._typing import Floats, Integers
@@ -22,7 +21,6 @@ from .._validation import (
     positive_index,
 )
 from ..envelope import Envelope
-from .bin_rows import BinRows, read_rows
 from .bins import ScoreBins
 from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
@@ -217,69 +215,6 @@ class FragilitySketch:
         check_total(self.support, more, "sketch")
         self._bins.add_sums(counts, sums, squares, extremes)
         self.support += more
-        return self
-
-    @classmethod
-    def from_bins(
-        cls,
-        rows: Any,
-        *,
-        labels: Sequence[Any] | NDArray[Any] | None = None,
-        pos_label: Any = None,
-        n_rows: int,
-        n_bins: int = 4096,
-    ) -> FragilitySketch:
-        """The sketch of scores of two classes that a database has summed, the same to the bit.
-
-        Parameters
-        ----------
-        rows : DataFrame, Arrow table, or sequence of tuples or dicts
-            All rows of the query of `fragility.distributed.bins_query`.
-        labels, pos_label
-            As in `FragilitySketch`.
-        n_rows : int
-            Number of rows of the table: ``SELECT COUNT(*)`` of it. It shows whether the rows are
-            all there.
-        n_bins : int, default=4096
-            As in the query.
-
-        Raises
-        ------
-        ValueError
-            If scores were NULL, NaN or not from 0 to 1, and how many; if rows are missing, twice
-            there or impossible; if there are more than two classes.
-        """
-        found = read_rows(rows, n_rows, n_bins)
-        grouped = any(key != () for key in found.keys)
-        require(not grouped, "The rows are of groups: use fragility.distributed.group_sketches.")
-        return cls(n_bins, labels, pos_label)._take_rows(found)
-
-    def _take_rows(self, rows: BinRows) -> FragilitySketch:
-        """Add checked rows of bins; returns itself."""
-        if not len(rows):
-            return self
-        known = encode_labels(rows.labels)[0] if self.labels is None else self.labels
-        flaw = f"A query sums one column of scores, of two classes; there are {listed(known)}."
-        require(known.size <= 2, flaw)
-        layout, held = Uniform(self.n_bins), rows.n > 0
-        scores = np.where(held, rows.smallest, layout.centres[rows.bins])
-        data = self._check(rows.labels, scores, None)
-        support = np.zeros(2, dtype=np.int64)
-        np.add.at(support, data.codes, rows.n)
-        if not support.any():
-            return self
-        sums = np.zeros((3, 1, 2, layout.length), dtype=object)
-        for total, amounts in zip(sums, (rows.weight, rows.x, rows.x_squares), strict=True):
-            total[0, data.codes, rows.bins] = amounts
-        codes = data.codes[held]
-        smallest, lightest = np.full((2, 1, 2), np.inf)
-        largest = np.full((1, 2), -np.inf)
-        np.minimum.at(smallest[0], codes, rows.smallest[held])
-        np.maximum.at(largest[0], codes, rows.largest[held])
-        np.minimum.at(lightest[0], codes, rows.lightest[held])
-        bins = self._bins or self._begin(data.labels)
-        bins.add_sums(sums[0], sums[1], sums[2], (smallest, largest), lightest)
-        self.support += support
         return self
 
     def merge(self, other: FragilitySketch) -> FragilitySketch:
