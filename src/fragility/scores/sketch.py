@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._names import shown
 from .._parameters import check_choice, require
-from .._typing import Floats, Integers
+from .._typing import Floats
 from .._validation import (
     LabelledScores,
     check_labelled_scores,
@@ -95,7 +95,10 @@ class FragilitySketch:
         multi_class: Literal["ovo", "ovr"] = "ovo",
     ) -> None:
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-        check_bins(n_bins)
+        if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
+            raise ValueError(
+                f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
+            )
         self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
         self.labels: NDArray[Any] | None = None
         self.support = np.zeros(0, dtype=np.int64)
@@ -194,28 +197,6 @@ class FragilitySketch:
             self._check_size(data.labels.size, weights=data.weights[data.weights > 0.0])
         check_total(self.support, data.support, "sketch")
         return data
-
-    def add_sums(
-        self,
-        counts: Integers,
-        sums: Integers,
-        squares: Integers,
-        extremes: tuple[Floats, Floats],
-    ) -> FragilitySketch:
-        """Add samples that another device has summed as `ScoreBins.add_sums` says; returns itself.
-
-        The arrays have shape (columns, groups, bins + 1), the extremes (columns, groups). For two
-        classes there is one column, of class 1, and for one-versus-rest group 1 is the class.
-        """
-        if self._bins is None or self.labels is None:
-            raise ValueError("Name the labels of a sketch before sums are added to it.")
-        held = counts.sum(axis=-1)
-        one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
-        more = held[:, 1] if one_versus_rest else held[0]
-        check_total(self.support, more, "sketch")
-        self._bins.add_sums(counts, sums, squares, extremes)
-        self.support += more
-        return self
 
     def merge(self, other: FragilitySketch) -> FragilitySketch:
         """Add all samples of another sketch; returns itself. A refused merge changes nothing."""
@@ -344,14 +325,6 @@ class FragilitySketch:
         sketch.support[...] = support
         bins.take_arrays(stored)
         return sketch
-
-
-def check_bins(n_bins: Any) -> None:
-    """Refuse a number of bins that a sketch cannot have."""
-    if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
-        raise ValueError(
-            f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
-        )
 
 
 def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:
