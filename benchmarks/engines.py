@@ -28,7 +28,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from fragility import FragilitySketch, Report, fragility_index
-from fragility.distributed import bins_query, sketch
+from fragility.distributed import sketch
 from fragility.sources.source import Source
 
 RESULT = Path(__file__).parent / "results" / "engines.md"
@@ -187,11 +187,7 @@ def travelling(asked: dict[str, Any], n_models: int) -> list[tuple[int, int]]:
 
 def constants(folder: Path, n_rows: int, sketch_bytes: int, costs: dict[str, Any]) -> list[str]:
     """What docs/engines.md plans with, as a table."""
-    import duckdb
-
     size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
-    query = bins_query("cases", label="y", score="p")
-    rows = duckdb.read_parquet(str(folder / "*.parquet")).query("cases", query).to_arrow_table()
     one, full = (
         travelling({"calibrate": False}, 1),
         travelling({"groups": "site", "costs": {"error_cost": 5.0, "review_cost": 1.0}}, 2),
@@ -211,7 +207,6 @@ def constants(folder: Path, n_rows: int, sketch_bytes: int, costs: dict[str, Any
         f"| CPU of a sketch: {told} | {sketches} ns a row |",
         f"| CPU of a report of one model: {told} | {reports} ns a row |",
         f"| a sketch that travels | {sketch_bytes / 1e6:.2f} MB |",
-        f"| rows of a query that travel | {len(rows):,} of {rows.nbytes / len(rows):.0f} bytes |",
         f"| a state of a report that travels: one model | {one[0][1] / 1e6:.1f} MB |",
         f"| the same: two models, three groups | {full[1][1] / 1e6:.1f} MB |",
         "| readers of a second reading, two models, groups and costs: sent, then what comes back | "

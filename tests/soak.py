@@ -157,7 +157,7 @@ def torch_tasks(labels, probabilities) -> dict[str, tuple[int, Callable[[], obje
         import torchmetrics  # noqa: F401
     except ImportError:
         return {}
-    from fragility.torch import FragilityLoss, MulticlassFragilityIndex, fragility_index
+    from fragility.torch import MulticlassFragilityIndex, fragility_index
 
     y, logits = torch.as_tensor(labels), torch.log(torch.as_tensor(probabilities))
 
@@ -165,12 +165,7 @@ def torch_tasks(labels, probabilities) -> dict[str, tuple[int, Callable[[], obje
         scores = logits.clone().requires_grad_()
         fragility_index(scores.softmax(1), y).backward()
 
-    def loss():
-        layer, criterion = torch.nn.Linear(3, 3), FragilityLoss(3)
-        for _ in range(3):
-            criterion(layer(logits.float()), y).backward()
-
-    metric = MulticlassFragilityIndex(3, n_bins=64)
+    metric = MulticlassFragilityIndex(3)
 
     def metric_step():
         metric(logits.softmax(1), y)
@@ -179,7 +174,6 @@ def torch_tasks(labels, probabilities) -> dict[str, tuple[int, Callable[[], obje
 
     return {
         "torch: index": (2, index),
-        "torch: loss": (2, loss),
         "torch: metric": (2, metric_step),
     }
 

@@ -720,6 +720,13 @@ def test_the_bin_of_a_score_does_not_depend_on_its_class(multi_class, weighted):
     assert places[0] == places[1] == places[2]
 
 
+def test_samples_that_differ_in_the_sign_of_zero_are_the_same():
+    y = [0, 1, 0, 1]
+    scores = [[0.0, 0.5, -0.0, 0.2], [-0.0, 0.5, 0.0, 0.2]]
+    first, second = (FragilitySketch().update(y, p).to_bytes() for p in scores)
+    assert first == second
+
+
 @pytest.mark.parametrize("factor", [1.0, 0.9, 1.3, 1e-6, 1e6])
 def test_index_does_not_depend_on_what_it_is_thought_to_be_near(factor):
     rng = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Spark gives the bytes of the same rows in memory, by a query and by its Python workers."""
+"""Spark gives the bytes of the same rows in memory, by its Python workers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fragility import FragilitySketch, Report
-from fragility.distributed import by_query, sketch, sketch_by
+from fragility.distributed import sketch, sketch_by
 from fragility.exceptions import PartitionError
-from fragility.sources.spark import SparkSource, _explained
+from fragility.sources.spark import _explained
 
 from .engine_data import ASKED, columns, write_parts, wrong_parts
 
@@ -42,18 +42,7 @@ def rows(spark, folder):
     return sites.selectExpr("*", "CAST(sick AS DECIMAL(9, 0)) AS d", "CAST(p AS FLOAT) AS `a``b`")
 
 
-@pytest.fixture
-def no_workers(monkeypatch):
-    """No row goes to a Python worker, which need not have this library then."""
-
-    def refuse(*_):
-        raise AssertionError("rows are read by workers")
-
-    monkeypatch.setattr(SparkSource, "_reduce", refuse)
-
-
-@pytest.mark.usefixtures("no_workers")
-def test_a_query_gives_the_bytes_of_memory(rows):
+def test_columns_of_every_kind_give_the_bytes_of_memory(rows):
     assert sketch(rows, label="sick", score="p").to_bytes() == PLAIN.to_bytes()
     single = FragilitySketch(64, ["no", "yes"], "no")
     single.update(np.array(["no", "yes"])[DATA["sick"]], DATA["p"].astype(np.float32))
@@ -64,8 +53,7 @@ def test_a_query_gives_the_bytes_of_memory(rows):
     assert found.to_bytes() == booleans.to_bytes()
 
 
-@pytest.mark.usefixtures("no_workers")
-def test_groups_by_a_query(rows):
+def test_groups_give_the_bytes_of_memory(rows):
     found = sketch_by(rows, ["site", "is_sick"], label="sick", score="p", labels=[0, 1])
     assert list(found) == [(site, sick) for site in "abc" for sick in (False, True)]
     for (site, sick), own in found.items():
@@ -78,26 +66,7 @@ def test_groups_by_a_query(rows):
     assert sketch(none, label="sick", score="p", labels=[0, 1]).to_bytes() == empty.to_bytes()
 
 
-@pytest.mark.usefixtures("no_workers")
-def test_full_bins_are_summed_in_two_parts(rows, monkeypatch):
-    asked = {"label": "sick", "score": "p", "labels": [0, 1]}
-    monkeypatch.setattr(by_query, "MOST_WHOLE", 10)
-    assert sketch(rows, **asked).to_bytes() == PLAIN.to_bytes()
-    query, texts = SparkSource.query, []
-
-    def overflowing(source, text, columns):
-        texts.append(text)
-        if len(texts) == 1:
-            raise ArithmeticError("[ARITHMETIC_OVERFLOW] long overflow")
-        return query(source, text, columns)
-
-    monkeypatch.setattr(SparkSource, "query", overflowing)
-    assert sketch(rows, **asked).to_bytes() == PLAIN.to_bytes()
-    assert ["x_high" in text for text in texts] == [True, True]
-    assert ["0 AS x_high" in text for text in texts] == [True, False]
-
-
-def test_workers_give_the_bytes_of_memory(spark, rows, monkeypatch):
+def test_weights_and_odd_names_give_the_bytes_of_memory(spark, rows):
     before = spark.conf.get(BYTES_OF_A_BATCH)
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
     # Names that Spark itself would take apart.
@@ -105,9 +74,6 @@ def test_workers_give_the_bytes_of_memory(spark, rows, monkeypatch):
     asked = {"score": "p.1", "weight": "w`2", "labels": [0, 1]}
     assert sketch(named, label="d x", **asked).to_bytes() == weighted.to_bytes()
     assert spark.conf.get(BYTES_OF_A_BATCH) == before
-    monkeypatch.setattr(by_query, "_MOST_ROWS", 3 * 2 * 4097 - 1)  # of two groups, not of three
-    found = sketch_by(rows, "site", label="sick", score="p", labels=[0, 1])
-    assert sum(found.values()).to_bytes() == PLAIN.to_bytes()
 
 
 @pytest.mark.parametrize("flaw", [*wrong_parts(), "null group", "'NA' in a group"])
@@ -128,7 +94,7 @@ def test_errors_name_partition_and_file(spark, tmp_path, flaw):
     assert caught.value.file.endswith("/wrong.parquet")
 
 
-def test_labels_of_a_query_are_told_with_their_files(spark, tmp_path):
+def test_a_third_label_is_told_with_its_file(spark, tmp_path):
     """Labels that nobody has named: which partition has the third one."""
     for name, label in (("good", [0, 1, 1]), ("wrong", [7, 7, 7])):
         part = {"sick": label, "p": [0.1, 0.5, 0.9]}
@@ -141,9 +107,8 @@ def test_labels_of_a_query_are_told_with_their_files(spark, tmp_path):
         Report.from_source(data, label="sick", scores="p")
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("flaw", ["damaged", "text", "no numbers"])
-def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):
+def test_files_of_another_kind_are_named(spark, tmp_path, flaw):
     write_parts(tmp_path, DATA)
     path = tmp_path / "part-2.parquet"
     frame = spark.read.parquet(str(tmp_path))
@@ -158,7 +123,7 @@ def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):
     score = "word" if flaw == "no numbers" else "p"
     words = "often" if flaw == "no numbers" else r"part-2\.parquet"
     with pytest.raises(PartitionError, match=words) as caught:
-        sketch(frame, label="sick", score=score, labels=[0, 1], weight=weight)
+        sketch(frame, label="sick", score=score, labels=[0, 1])
     assert caught.value.file is not None
     why = {"damaged": "is not a Parquet file", "text": "type mismatch", "no numbers": "often"}
     assert why[flaw] in caught.value.reason
@@ -167,13 +132,6 @@ def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):
 def test_a_column_that_is_not_there(rows):
     with pytest.raises(ValueError, match=r"no column 'P' in the DataFrame.*Did you mean 'p'"):
         sketch(rows, label="sick", score="P", labels=[0, 1])
-
-
-def test_rows_that_change_between_queries(spark, monkeypatch):
-    wrong = spark.createDataFrame([(0, 0.5), (1, 1.5)], "sick long, p double")
-    monkeypatch.setattr(SparkSource, "first_wrong", lambda *_: None)
-    with pytest.raises(ValueError, match="do the rows of the DataFrame change"):
-        sketch(wrong, label="sick", score="p", labels=[0, 1])
 
 
 def test_reports_are_those_of_local_files(spark, folder, monkeypatch):

@@ -11,12 +11,12 @@ from lightning.pytorch.loggers import CSVLogger  # noqa: E402
 
 from fragility import fragility_index, measure_fragility  # noqa: E402
 from fragility.calibration import cross_fitted_calibration  # noqa: E402
-from fragility.scores.sketch import FragilitySketch  # noqa: E402
 from fragility.torch import (  # noqa: E402
     FragilityCallback,
     FragilityRegularizer,
     MulticlassFragilityIndex,
     linear_ramp,
+    metrics,
 )
 
 pytestmark = [
@@ -190,7 +190,7 @@ class Logging(Classifier):
 
     def __init__(self):
         super().__init__(3)
-        self.metric = MulticlassFragilityIndex(3, n_bins=64)
+        self.metric = MulticlassFragilityIndex(3)
         self.probs = []
 
     def training_step(self, batch, index):
@@ -201,13 +201,13 @@ class Logging(Classifier):
 
 
 def test_a_metric_in_every_step_is_computed_when_it_is_logged(tmp_path, monkeypatch):
-    computed, fragility = [], FragilitySketch.fragility
+    computed, function = [], metrics.fragility_index
 
-    def counting(sketch, target):
-        computed.append(fragility(sketch, target).value)
-        return fragility(sketch, target)
+    def counting(*args, **kwargs):
+        computed.append(function(*args, **kwargs).item())
+        return function(*args, **kwargs)
 
-    monkeypatch.setattr(FragilitySketch, "fragility", counting)
+    monkeypatch.setattr(metrics, "fragility_index", counting)
     model = Logging()
     settings = {"logger": CSVLogger(tmp_path), "log_every_n_steps": 4, "limit_val_batches": 0}
     trainer = trainer_of(None, tmp_path, max_epochs=2, **settings)
@@ -215,12 +215,12 @@ def test_a_metric_in_every_step_is_computed_when_it_is_logged(tmp_path, monkeypa
     assert len(model.probs) == 6
     # One step of six is the fourth, and two epochs end.
     assert len(computed) == 3
-    last = MulticlassFragilityIndex(3, n_bins=64)
+    last = MulticlassFragilityIndex(3)
     for probs, labels in model.probs[3:]:
         last.update(probs, labels)
     assert trainer.logged_metrics["fragility_epoch"].item() == pytest.approx(last.compute().item())
     for place, found in ((3, computed[1]), (5, trainer.logged_metrics["fragility_step"].item())):
-        step = MulticlassFragilityIndex(3, n_bins=64)
+        step = MulticlassFragilityIndex(3)
         step.update(*model.probs[place])
         assert found == step.compute().item()
 

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from fragility.torch import FragilityLoss, FragilityRegularizer, fragility_index, mixup  # noqa: E402
+from fragility.torch import FragilityRegularizer, fragility_index  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -35,70 +35,10 @@ def test_unknown_labels_are_refused_and_the_device_lives_on(n_classes, wrong):
     wrong = wrong or n_classes
     logits, labels = drawn(n_classes)
     bad = wrong_labels(labels, wrong)
-    term = FragilityLoss(n_classes).to(CUDA)
-    with pytest.raises(ValueError, match=f"y_true must go from 0 to {n_classes - 1}; got classes"):
-        term(logits, bad)
-    assert (term._bank_y_true == -1).all()
     with pytest.raises(ValueError, match=f"y_true must go from 0 to {n_classes - 1}"):
         fragility_index(logits.softmax(1), bad)
     torch.cuda.synchronize()
-    assert term(logits, labels).isfinite()
-
-
-@pytest.mark.parametrize("wrong", [-1, 0, 255])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_unknown_labels_are_nan_where_nothing_waits(n_classes, wrong):
-    wrong = wrong or n_classes
-    logits, labels = drawn(n_classes)
-    term = FragilityLoss(n_classes, bank_size=128, validate_args=False).to(CUDA)
-    leaf, bad = logits.clone().requires_grad_(), wrong_labels(labels, wrong)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        value = term(leaf, bad)
-        value.backward()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    torch.cuda.synchronize()
-    assert value.isnan()
-    assert leaf.grad[[3, 7]].isnan().all()
-    assert term(logits, labels).isfinite()
-    assert term._bank_y_true.max() < n_classes
-    if n_classes == 3:
-        assert mixup(logits, bad, n_classes=3)[1].isnan().any()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_recorded_steps(n_classes):
-    """As a CUDA graph: with the check on, a graph is recorded, and a wrong label makes it NaN."""
-    logits, labels = drawn(n_classes)
-    layer = torch.nn.Linear(n_classes, n_classes, device=CUDA)
-    term, regularizer = FragilityLoss(n_classes).to(CUDA), FragilityRegularizer(layer)
-
-    def step():
-        layer.zero_grad(set_to_none=True)
-        loss = term(layer(logits), labels) + regularizer()
-        loss.backward()
-        return loss.detach()
-
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(25):  # and beyond the calls in which the regulariser looks at its layer
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        value = step()
-    graph.replay()
-    torch.cuda.synchronize()
-    assert value.isfinite()
-    labels[5] = n_classes
-    graph.replay()
-    torch.cuda.synchronize()
-    assert value.isnan()
-    labels[5] = 0
-    graph.replay()
-    assert value.isfinite()
+    assert fragility_index(logits.softmax(1), labels).isfinite()
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 8, 300])  # one logit, one pair, few, many in blocks
@@ -116,7 +56,7 @@ def test_recorded_penalty_is_that_of_the_layer(n_classes):
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(3):
+        for _ in range(25):  # and beyond the calls in which the regulariser looks at its layer
             step()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
@@ -136,11 +76,10 @@ def test_recorded_penalty_is_that_of_the_layer(n_classes):
 def test_second_derivatives():
     logits, labels = drawn(3)
     leaf = logits.clone().requires_grad_()
-    term = FragilityLoss(3).to(CUDA)
-    for function in (lambda z: term(z, labels), lambda z: fragility_index(z.softmax(1), labels)):
-        (gradient,) = torch.autograd.grad(function(leaf), leaf, create_graph=True)
-        with pytest.raises(RuntimeError, match="has no second derivative"):
-            gradient.sum().backward()
+    index = fragility_index(leaf.softmax(1), labels)
+    (gradient,) = torch.autograd.grad(index, leaf, create_graph=True)
+    with pytest.raises(RuntimeError, match="has no second derivative"):
+        gradient.sum().backward()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -185,20 +124,13 @@ def test_metrics(n_classes, validate_args):
         torch.cuda.set_sync_debug_mode("default")
     host = MulticlassFragilityIndex(n_classes)
     host.update(probs.cpu(), labels.cpu())
-    assert value.item() == host.compute().item() == metric.compute().item()
+    assert value.item() == pytest.approx(host.compute().item(), rel=1e-12)
+    assert metric.compute().item() == pytest.approx(value.item(), rel=1e-12)
     assert value.device == probs.device
     host.persistent(True)
     metric.load_state_dict(host.state_dict())  # which lies on the host
-    assert metric.counts.device == probs.device
+    assert metric.probs[0].device == probs.device
     bad = wrong_labels(labels, n_classes)
     with pytest.raises(ValueError, match="y_true"):
         metric(probs, bad).item()
     torch.cuda.synchronize()
-
-
-def test_terms_on_other_devices():
-    logits, labels = drawn(3)
-    with pytest.raises(
-        ValueError, match="logits are on cuda:0, y_true on cuda:0, and this term on"
-    ):
-        FragilityLoss(3)(logits, labels)

@@ -68,13 +68,9 @@ def test_what_is_missing_is_named(found):
 
 def test_the_rest_works_without_torchmetrics_and_lightning(found):
     assert found["star"] == [
-        "FragilityLoss",
         "FragilityRegularizer",
         "fit_temperature",
         "fragility_index",
-        "gaussian_noise",
-        "mixup",
-        "pgd",
     ]
     assert {*found["star"], "BinaryFragilityIndex", "FragilityCallback"} <= {*found["listed"]}
     assert found["value"] == 2

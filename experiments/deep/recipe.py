@@ -11,8 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from experiments.deep.augmentation import gaussian_noise, mixup, pgd
 from experiments.deep.images import moved
-from fragility.torch import FragilityLoss, FragilityRegularizer, gaussian_noise, mixup, pgd
+from experiments.deep.losses import FragilityLoss
+from fragility.torch import FragilityRegularizer
 
 __all__ = ["Objective", "Recipe"]
 

@@ -48,27 +48,13 @@ class ExactSums:
         self.digits: Integers = np.zeros((1, *shape), dtype=np.int64)
         self._pending = 0
 
-    def add(
-        self,
-        totals: NDArray[Any],
-        place: Any = ...,
-        exponent: int = 0,
-        most: int = _LARGEST_TOTAL,
-    ) -> None:
-        """Add whole numbers, times the base to the power `exponent`, at a place.
-
-        They are up to `most`, which is at most 2⁶¹.
-        """
+    def add(self, totals: NDArray[Any], most: int = _LARGEST_TOTAL) -> None:
+        """Add a whole number to each sum. They are up to `most`, which is at most 2⁶¹."""
         if self._pending >= _ROOM:
             self.settle()
         self._pending += most
-        self._reach(exponent, exponent)
-        self.digits[exponent - self.lowest][place] += totals.astype(np.int64)
-
-    def add_integers(self, totals: Integers) -> None:
-        """Add whole numbers of any size to all sums."""
-        self.add(totals & (_BASE - 1))
-        self.add(totals >> _BASE_BITS, exponent=1)
+        self._reach(0, 0)
+        self.digits[-self.lowest] += totals.astype(np.int64)
 
     def add_each(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -18,10 +18,9 @@ from ..scores.bins import ScoreBins
 from ..scores.sketch import FragilitySketch
 from ..sources.opening import open_source
 from ..sources.source import Part, Source, first_seen
-from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
 from ..tables.values import category_order, narrow_integers
-from .columns import MOST_LABELS, codes_of, few_labels, numbers_of, one_kind
+from .columns import codes_of, few_labels, numbers_of, one_kind
 
 #: Most memory of the sketches of all groups.
 _MOST_BYTES = 1 << 30
@@ -86,9 +85,6 @@ def sketch(
     source = open_source(data)
     make = _making(source, label, score, weight, labels, pos_label, n_bins, multi_class)
     source.require(make.columns)
-    queried = _by_query(source, make, ())
-    if queried is not None:
-        return queried.get((), make.empty())
     found = source.reduce(_Fill(make), _merged, make.columns)
     return make.empty() if found is None else found
 
@@ -140,10 +136,8 @@ def sketch_by(
         raise ValueError("by names no column of groups.")
     source.require([*make.columns, *columns])
     single = isinstance(by, str)
-    found = _by_query(source, make, columns)
-    if found is None:
-        fill = _FillGroups(make, columns)
-        found = source.reduce(fill, fill.merge, [*make.columns, *columns])
+    fill = _FillGroups(make, columns)
+    found = source.reduce(fill, fill.merge, [*make.columns, *columns])
     found = {key[0] if single else key: own for key, own in (found or {}).items()}
     return dict(sorted(found.items(), key=lambda item: _sorted_first(item[0])))
 
@@ -210,10 +204,13 @@ def _making(
         labels = found.ordered(label)
     known = check_labels(labels)
     if len(scores) not in (1, known.size) or (len(scores) == 1 and known.size > 2):
+        parts = found.parts
+        if parts:  # the partitions of Spark have no files before somebody asks for them
+            parts = source.first_parts(label) or parts
         raise ValueError(
             f"There are {known.size} classes ({listed(known)}) and {len(scores)} columns of scores "
             f"({listed(scores)}); give one for each class{', or one' * (known.size == 2)}."
-            f"{found.first_seen}"
+            f"{first_seen('labels', parts)}"
         )
     if pos_label is None and known.size == 2:
         if found.orders and not source.keeps_order(label):
@@ -227,36 +224,8 @@ def _making(
     return made
 
 
-def _by_query(
-    source: Source, make: _Making, by: tuple[str, ...]
-) -> dict[tuple[Any, ...], FragilitySketch] | None:
-    """Sketches by group from a query, where the engine has one; else None."""
-    plain = make.weight is None and make.labels.size == 2 and len(make.scores) == 1
-    if not plain or not isinstance(source, SparkSource):
-        return None
-    from .by_query import sketches_by_query
-
-    return sketches_by_query(
-        source,
-        label=make.label,
-        score=make.scores[0],
-        by=by,
-        labels=make.labels,
-        pos_label=make.pos_label,
-        n_bins=make.n_bins,
-    )
-
-
 def _found_labels(source: Source, label: str) -> _Labels:
-    """All labels, by a query where the engine has one."""
-    source.require([label])
-    if isinstance(source, SparkSource):
-        from .by_query import labels_by_query
-
-        queried = labels_by_query(source, label, MOST_LABELS)
-        if queried is not None:
-            ask = partial(source.first_parts, label)
-            return _Labels(dict.fromkeys(few_labels(label, queried)), [], ask)
+    """Return all labels, from a reading of their column."""
     found = source.reduce(partial(_survey, label), _Labels.merge, [label])
     return _Labels({}, []) if found is None else found
 
@@ -268,16 +237,13 @@ class _Labels:
     Attributes
     ----------
     parts : dict
-        By label the first part that has it, if parts are known.
+        By label the first part that has it.
     orders : list of list
         Orders that parts have their categories in.
-    ask : callable, optional
-        Tells parts that a query did not.
     """
 
-    parts: dict[Any, Part | None]
+    parts: dict[Any, Part]
     orders: list[list[Any]]
-    ask: Callable[[], Mapping[Any, Part]] | None = None
 
     def merge(self, later: _Labels) -> _Labels:
         self.parts = later.parts | self.parts
@@ -295,15 +261,13 @@ class _Labels:
             )
         try:
             return sorted(one_kind(label, set(values)))
-        except ValueError as error:
-            raise self._mixed(label) or error from None
+        except ValueError:
+            raise self._mixed(label) from None
 
-    def _mixed(self, label: str) -> PartitionError | None:
+    def _mixed(self, label: str) -> PartitionError:
         """An error that names the first part with labels of another kind than those before it."""
         kinds: dict[bool, tuple[Part, Any]] = {}
         for value, part in self.parts.items():
-            if part is None:
-                return None
             is_text = isinstance(value, str)
             if is_text not in kinds or part.number < kinds[is_text][0].number:
                 kinds[is_text] = part, value
@@ -327,11 +291,6 @@ class _Labels:
                 "later one; name the positive class with pos_label=."
             )
         return classes.tolist()[places.pop()]
-
-    @property
-    def first_seen(self) -> str:
-        """Which part each label is first seen in."""
-        return first_seen("labels", self.parts if self.ask is None else self.ask())
 
 
 def _survey(label: str, known: _Labels | None, batch: Any, part: Part) -> _Labels:

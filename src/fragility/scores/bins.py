@@ -249,28 +249,6 @@ class ScoreBins:
         np.minimum(self.ranges[0], other.ranges[0], out=self.ranges[0])
         np.maximum(self.ranges[1], other.ranges[1], out=self.ranges[1])
 
-    def add_sums(
-        self,
-        counts: NDArray[Any],
-        sums: NDArray[Any],
-        squares: NDArray[Any],
-        extremes: tuple[Floats, Floats],
-        lightest: Floats | None = None,
-    ) -> None:
-        """Add samples that were summed elsewhere.
-
-        Of each column and class, per bin: how many, and the sums of x and x² in units of 2⁻³⁷ and
-        2⁻²³, each term rounded to a whole number; and the smallest and largest scores. Of samples
-        with weights that are whole numbers: their weight, sums by weight, and the least weight.
-        """
-        self._latest.clear()
-        for own, totals in zip(self.sums.values(), (counts, sums, squares), strict=True):
-            own.add_integers(totals.reshape(own.shape))
-        np.minimum(self._smallest, extremes[0], out=self._smallest)
-        np.maximum(self._largest, extremes[1], out=self._largest)
-        held = np.where(counts.any(axis=-1), 1.0, inf) if lightest is None else lightest
-        np.minimum(self._lightest, held, out=self._lightest)
-
     def table(self, name: str, column: int = 0, codes: slice = ALL) -> Floats:
         """One of the sums, by class and bin, of all or of some classes.
 

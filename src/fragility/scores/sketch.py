@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import encode_labels, listed
 from .._names import shown
 from .._parameters import check_choice, require
-from .._typing import Floats, Integers
+from .._typing import Floats
 from .._validation import (
     LabelledScores,
     check_labelled_scores,
@@ -22,7 +21,6 @@ from .._validation import (
     positive_index,
 )
 from ..envelope import Envelope
-from .bin_rows import BinRows, read_rows
 from .bins import ScoreBins
 from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
@@ -97,7 +95,10 @@ class FragilitySketch:
         multi_class: Literal["ovo", "ovr"] = "ovo",
     ) -> None:
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-        check_bins(n_bins)
+        if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
+            raise ValueError(
+                f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
+            )
         self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
         self.labels: NDArray[Any] | None = None
         self.support = np.zeros(0, dtype=np.int64)
@@ -196,91 +197,6 @@ class FragilitySketch:
             self._check_size(data.labels.size, weights=data.weights[data.weights > 0.0])
         check_total(self.support, data.support, "sketch")
         return data
-
-    def add_sums(
-        self,
-        counts: Integers,
-        sums: Integers,
-        squares: Integers,
-        extremes: tuple[Floats, Floats],
-    ) -> FragilitySketch:
-        """Add samples that another device has summed as `ScoreBins.add_sums` says; returns itself.
-
-        The arrays have shape (columns, groups, bins + 1), the extremes (columns, groups). For two
-        classes there is one column, of class 1, and for one-versus-rest group 1 is the class.
-        """
-        if self._bins is None or self.labels is None:
-            raise ValueError("Name the labels of a sketch before sums are added to it.")
-        held = counts.sum(axis=-1)
-        one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
-        more = held[:, 1] if one_versus_rest else held[0]
-        check_total(self.support, more, "sketch")
-        self._bins.add_sums(counts, sums, squares, extremes)
-        self.support += more
-        return self
-
-    @classmethod
-    def from_bins(
-        cls,
-        rows: Any,
-        *,
-        labels: Sequence[Any] | NDArray[Any] | None = None,
-        pos_label: Any = None,
-        n_rows: int,
-        n_bins: int = 4096,
-    ) -> FragilitySketch:
-        """The sketch of scores of two classes that a database has summed, the same to the bit.
-
-        Parameters
-        ----------
-        rows : DataFrame, Arrow table, or sequence of tuples or dicts
-            All rows of the query of `fragility.distributed.bins_query`.
-        labels, pos_label
-            As in `FragilitySketch`.
-        n_rows : int
-            Number of rows of the table: ``SELECT COUNT(*)`` of it. It shows whether the rows are
-            all there.
-        n_bins : int, default=4096
-            As in the query.
-
-        Raises
-        ------
-        ValueError
-            If scores were NULL, NaN or not from 0 to 1, and how many; if rows are missing, twice
-            there or impossible; if there are more than two classes.
-        """
-        found = read_rows(rows, n_rows, n_bins)
-        grouped = any(key != () for key in found.keys)
-        require(not grouped, "The rows are of groups: use fragility.distributed.group_sketches.")
-        return cls(n_bins, labels, pos_label)._take_rows(found)
-
-    def _take_rows(self, rows: BinRows) -> FragilitySketch:
-        """Add checked rows of bins; returns itself."""
-        if not len(rows):
-            return self
-        known = encode_labels(rows.labels)[0] if self.labels is None else self.labels
-        flaw = f"A query sums one column of scores, of two classes; there are {listed(known)}."
-        require(known.size <= 2, flaw)
-        layout, held = Uniform(self.n_bins), rows.n > 0
-        scores = np.where(held, rows.smallest, layout.centres[rows.bins])
-        data = self._check(rows.labels, scores, None)
-        support = np.zeros(2, dtype=np.int64)
-        np.add.at(support, data.codes, rows.n)
-        if not support.any():
-            return self
-        sums = np.zeros((3, 1, 2, layout.length), dtype=object)
-        for total, amounts in zip(sums, (rows.weight, rows.x, rows.x_squares), strict=True):
-            total[0, data.codes, rows.bins] = amounts
-        codes = data.codes[held]
-        smallest, lightest = np.full((2, 1, 2), np.inf)
-        largest = np.full((1, 2), -np.inf)
-        np.minimum.at(smallest[0], codes, rows.smallest[held])
-        np.maximum.at(largest[0], codes, rows.largest[held])
-        np.minimum.at(lightest[0], codes, rows.lightest[held])
-        bins = self._bins or self._begin(data.labels)
-        bins.add_sums(sums[0], sums[1], sums[2], (smallest, largest), lightest)
-        self.support += support
-        return self
 
     def merge(self, other: FragilitySketch) -> FragilitySketch:
         """Add all samples of another sketch; returns itself. A refused merge changes nothing."""
@@ -409,14 +325,6 @@ class FragilitySketch:
         sketch.support[...] = support
         bins.take_arrays(stored)
         return sketch
-
-
-def check_bins(n_bins: Any) -> None:
-    """Refuse a number of bins that a sketch cannot have."""
-    if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
-        raise ValueError(
-            f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
-        )
 
 
 def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:

@@ -49,9 +49,9 @@ class Part:
         return PartitionError(self.name, self.file, " ".join(str(reason).split()))
 
 
-def first_seen(what: str, parts: Mapping[Any, Part | None]) -> str:
+def first_seen(what: str, parts: Mapping[Any, Part]) -> str:
     """A sentence that tells in which part each value is first seen; nothing of a single part."""
-    known = [(part.number, str(value), value, part) for value, part in parts.items() if part]
+    known = [(part.number, str(value), value, part) for value, part in parts.items()]
     places = [(value, part) for *_, value, part in sorted(known, key=lambda seen: seen[:2])]
     if len({part.where for _, part in places}) < 2:
         files = {part.file for _, part in places if part.file}

@@ -1,22 +1,20 @@
 """Rows in a DataFrame of Spark: a state for each partition, by `mapInArrow`, merged in a tree.
 
-The workers need this library for that, and none for a query. What is wrong with a partition comes
-back as a row, not as an exception: it is not tried again, and keeps its words.
+The workers need this library for that. What is wrong with a partition comes back as a row, not as
+an exception: it is not tried again, and keeps its words.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from .._optional import needed_for
 from ..exceptions import PartitionError
 from ..tables.arrow import pyarrow
-from ..tables.values import MISSING_WORDS, is_missing_value
 from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
 
 #: States that a task merges; as many or fewer go to the driver at once.
@@ -27,23 +25,11 @@ _SCHEMA = "part long, wrong string, state binary"
 #: rows as well.
 _BYTES_OF_A_BATCH, _UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _ROWS_OF_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
-#: Kinds of columns that a query treats as this library does.
-_CATEGORIES = {"string", "boolean", "byte", "short", "integer", "long"}
-_SCORES = {"double", "float"}
 #: A module that workers do not have.
 _LACKING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 #: What Java puts before the words of an error.
 _JAVA = re.compile(r"^(Caused by: |: )?([a-z0-9]+\.)+\w+: ")
 _FILE = re.compile(r"file:[^\s,'\"]+|s3a?:[^\s,'\"]+|hdfs:[^\s,'\"]+")
-
-
-@dataclass(frozen=True)
-class WrongRows:
-    """Rows that cannot be used: the column, an expression that is true of them, and what to say."""
-
-    column: str
-    condition: Any
-    told: str
 
 
 class SparkSource(Source):
@@ -77,17 +63,6 @@ class SparkSource(Source):
         ordered = sorted(rows, key=lambda row: row.part)
         return merged((pickle.loads(row.state) for row in ordered), merge)
 
-    def can_query(self, categories: Iterable[str], scores: Iterable[str] = ()) -> bool:
-        """Whether a query of such columns finds what this library finds in them."""
-        known = set(map(self.kind, categories)) <= _CATEGORIES
-        return known and set(map(self.kind, scores)) <= _SCORES
-
-    def distinct(self, columns: Iterable[str], most: int) -> list[tuple[Any, ...]]:
-        """Combinations of values of some columns, no more than `most`."""
-        with _explanations():
-            rows = self.frame.select(*map(_quoted, columns)).distinct().limit(most).collect()
-        return [tuple(row) for row in rows]
-
     def first_parts(self, name: str) -> dict[Any, Part]:
         """The first partition that has each value of a column, with a file of it."""
         from pyspark.sql import functions
@@ -101,73 +76,11 @@ class SparkSource(Source):
             for value, (number, path) in map(tuple, found)
         }
 
-    def query(self, text: str, columns: Mapping[str, Any]) -> Any:
-        """Arrow table of a query of ``{scores}``: columns by name, given by the expressions."""
-        given = self.frame.select(*(column.alias(name) for name, column in columns.items()))
-        with _explanations():
-            return self.frame.sparkSession.sql(text, scores=given).toArrow()
-
     def column(self, name: str) -> Any:
         """A column in expressions of Spark."""
         from pyspark.sql import functions
 
         return functions.col(_quoted(name))
-
-    def kind(self, name: str) -> str:
-        """What Spark calls the type of a column."""
-        return str(self.frame.schema[name].dataType.typeName())
-
-    def missing(self, name: str) -> Any:
-        """Expression for whether a value is missing, or is text that stands for none."""
-        from pyspark.sql import functions
-
-        column = self.column(name)
-        if self.kind(name) in _SCORES:
-            return column.isNull() | functions.isnan(column)
-        if self.kind(name) != "string":
-            return column.isNull()
-        spelled = functions.trim(column, functions.lit(" \t")).isin(*MISSING_WORDS)
-        return column.isNull() | spelled
-
-    def place(self, name: str, values: Sequence[Any]) -> Any:
-        """Expression for the place of a value among some; of others their number."""
-        from pyspark.sql import functions
-
-        column, kind, found = self.column(name), self.kind(name), None
-        for place, value in enumerate(values):
-            if isinstance(value, str) != (kind == "string") or is_missing_value(value):
-                continue  # no row has it
-            if kind == "boolean" and value not in (0, 1):
-                continue
-            same = value if kind == "string" else bool(value) if kind == "boolean" else int(value)
-            condition = column == functions.lit(same)
-            found = (functions if found is None else found).when(condition, place)
-        others = len(values)
-        return functions.lit(others) if found is None else found.otherwise(others)
-
-    def first_wrong(self, flaws: Sequence[WrongRows]) -> PartitionError | None:
-        """An error for the first partition that has such rows; None if there are none."""
-        from pyspark.sql import functions
-
-        columns = [functions.spark_partition_id().alias("part")]
-        columns.append(functions.input_file_name().alias("file"))
-        files = functions.sort_array(functions.collect_set("file"))
-        totals = [functions.array_join(files, ", ").alias("files")]
-        for k, flaw in enumerate(flaws):
-            held = functions.when(flaw.condition, 1).otherwise(0)
-            value = functions.when(flaw.condition, self.column(flaw.column).cast("string"))
-            columns += [held.alias(f"flaw_{k}"), value.alias(f"value_{k}")]
-            totals.append(functions.sum(f"flaw_{k}").alias(f"flaw_{k}"))
-            totals.append(functions.min(f"value_{k}").alias(f"value_{k}"))
-        rows = self.frame.select(*columns)
-        rows = rows.where(" + ".join(f"flaw_{k}" for k in range(len(flaws))) + " > 0")
-        for row in rows.groupBy("part").agg(*totals).orderBy("part").limit(1).collect():
-            k = next(k for k in range(len(flaws)) if row[f"flaw_{k}"])
-            value = row[f"value_{k}"]
-            such = "" if value is None else f", such as {value}"
-            told = f"{flaws[k].told}, {row[f'flaw_{k}']:,} in this partition{such}."
-            return Part(row.part, f"partition {row.part}", row.files or None).error(told)
-        return None
 
     def _files(self, number: int) -> str | None:
         """Files of a partition; a query that is made only if something is wrong there."""

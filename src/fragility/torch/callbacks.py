@@ -88,8 +88,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         Keys of the mapping that ``validation_step`` returns. Logits have shape (n, n_classes), or,
         for two classes, (n,) or (n, 1). Log-probabilities are allowed.
     calibrated : bool, default=True
-        Keep the predictions of a validation, and log the exact index and the calibrated one. If
-        False, the index comes from a sketch of constant size.
+        Log the index after cross-fitted calibration, too.
     weights : mapping from str to callable, optional
         Values to set at the start of each training epoch: names of attributes of the module, such
         as ``"regularizer.strength"``, and functions of the number of the epoch (`linear_ramp`).
@@ -143,7 +142,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         self.best_epoch: int | None = None
         self.best_score = inf
         self._best_weights: dict[str, Any] | None = None
-        self._index = MulticlassFragilityIndex(n_classes, multi_class=multi_class, exact=calibrated)
+        self._index = MulticlassFragilityIndex(n_classes, multi_class=multi_class)
         self._cross_entropy = MeanMetric().set_dtype(torch.float64)
 
     @torch.no_grad()

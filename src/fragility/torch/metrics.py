@@ -1,4 +1,4 @@
-"""The Fragility Index as torchmetrics classes: constant memory, any number of processes."""
+"""The Fragility Index as torchmetrics classes, exact over any number of batches and processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from math import inf, nan
+from math import nan
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +18,11 @@ from .._optional import needed_for
 from .._parameters import check_choice, check_count, check_number
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
-from ..figures.sketch import SketchFragility
 from ..index.fragility import Fragility
 from ..metrics import measure_fragility
-from ..scores.sketch import FragilitySketch
-from ._binning import MOST_IN_A_BIN, add_to_bins
 from ._checks import check_class_numbers, check_columns
 from ._lazy import LazyScalar
-from ._merging import STATES, Kind, check_state
+from ._merging import STATES, batches_of, check_same_classes, check_state
 from .functional import fragility_index
 
 with needed_for("Metrics need torchmetrics (pip install torchmetrics)", "lightning"):
@@ -43,11 +40,6 @@ class _FragilityMetric(Metric):
     plot_lower_bound = 0.0
 
     refused: Tensor
-    counts: Tensor
-    sums: Tensor
-    squares: Tensor
-    smallest: Tensor
-    largest: Tensor
     probs: list[Tensor] | Tensor  # one tensor within `synced`
     y_true: list[Tensor] | Tensor
 
@@ -57,8 +49,6 @@ class _FragilityMetric(Metric):
         *,
         multi_class: Literal["ovo", "ovr"] = "ovo",
         target: float = 0.0,
-        exact: bool = False,
-        n_bins: int = 4096,
         validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -66,26 +56,13 @@ class _FragilityMetric(Metric):
         super().__init__(**kwargs)
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
         self.n_classes, self.multi_class = n_classes, multi_class
-        self.target, self.exact, self.n_bins = check_number(target, "target"), bool(exact), n_bins
-        self.validate_args = validate_args
+        self.target, self.validate_args = check_number(target, "target"), validate_args
         self.add_state("refused", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
-        if self.exact:
-            self.add_state("probs", [], dist_reduce_fx="cat")
-            self.add_state("y_true", [], dist_reduce_fx="cat")
-            return
-        self._empty_sketch()  # which refuses settings that it cannot hold
-        several = n_classes > 2
-        groups = n_classes if several and multi_class == "ovo" else 2
-        shape = (n_classes if several else 1, groups)
-        for name in ("counts", "sums", "squares"):
-            zeros = torch.zeros((*shape, n_bins + 1), dtype=torch.int64)
-            self.add_state(name, zeros, dist_reduce_fx="sum")
-        for name, start, reduction in (("smallest", inf, "min"), ("largest", -inf, "max")):
-            extremes = torch.full(shape, start, dtype=torch.float64)
-            self.add_state(name, extremes, dist_reduce_fx=reduction)
+        self.add_state("probs", [], dist_reduce_fx="cat")
+        self.add_state("y_true", [], dist_reduce_fx="cat")
 
     def set_dtype(self, dst_type: str | torch.dtype) -> _FragilityMetric:
-        """Leave the state as it is: its sums are exact in their own types alone."""
+        """Leave the state as it is: probabilities are kept in double precision."""
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = "") -> Any:
@@ -98,20 +75,14 @@ class _FragilityMetric(Metric):
             self._forward_cache = value.to(self.device)
         return self
 
-    @property
-    def _kind(self) -> Kind:
-        several = self.n_classes > 2 and not self.exact
-        bins = 0 if self.exact else self.n_bins
-        return Kind(self.n_classes, bins, several and self.multi_class == "ovr")
-
     def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
-        """Add the samples of another metric of the same settings, or of its ``metric_state``."""
+        """Add the samples of another metric of the same classes, or of its ``metric_state``."""
         state, updates = incoming_state, 1
         if isinstance(incoming_state, _FragilityMetric):
-            self._kind.check(incoming_state._kind, "the other one")
+            check_same_classes(self.n_classes, incoming_state.n_classes, "the other one")
             state, updates = incoming_state.metric_state, incoming_state._update_count
         if isinstance(state, Mapping):
-            check_state(self._kind, self._defaults, state, "the other one")
+            check_state(self.n_classes, state, "the other one")
         super().merge_state(incoming_state)
         # The base class leaves these as they were: `compute` would return the earlier value.
         self._computed = None
@@ -123,26 +94,23 @@ class _FragilityMetric(Metric):
         names = [name for name in STATES if prefix + name in state_dict]
         if names:
             state = {name: state_dict[prefix + name] for name in names}
-            check_state(self._kind, self._defaults, state, "the saved one")
+            check_state(self.n_classes, state, "the saved one")
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        for name in names:  # copies, because updates in place must not change the loaded tensors
-            loaded = getattr(self, name)
-            if isinstance(loaded, Tensor):
-                setattr(self, name, loaded.to(self.device, copy=True))
-            else:
-                setattr(self, name, [part.to(self.device) for part in loaded])
         if names:
+            # A copy, because updates in place must not change the loaded tensor.
+            self.refused = self.refused.to(self.device, copy=True)
+            self.probs = [batch.to(self.device) for batch in batches_of(self.probs)]
+            self.y_true = [batch.to(self.device) for batch in batches_of(self.y_true)]
             self._computed, self._update_count = None, max(self._update_count, 1)
 
     def _sync_dist(
         self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None
     ) -> None:
-        kind = torch.tensor([int(part) for part in self._kind], device=self.device)
-        kinds = dist_sync_fn(kind, group=process_group or self.process_group)
-        for process, part in enumerate(kinds):
-            classes, bins, rest = part.tolist()
-            self._kind.check(Kind(classes, bins, bool(rest)), f"that of process {process}")
-        if self.exact and not self.probs:  # processes must agree in types and dimensions
+        n_classes = torch.tensor([self.n_classes], device=self.device)
+        gathered = dist_sync_fn(n_classes, group=process_group or self.process_group)
+        for process, number in enumerate(gathered):
+            check_same_classes(self.n_classes, int(number), f"that of process {process}")
+        if not self.probs:  # processes must agree in types and dimensions
             probs, y_true = self._samples()
             self.probs, self.y_true = [probs], [y_true]
         super()._sync_dist(dist_sync_fn, process_group)
@@ -186,7 +154,7 @@ class _FragilityMetric(Metric):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        names = "n_classes", "multi_class", "target", "exact", "n_bins", "validate_args"
+        names = "n_classes", "multi_class", "target", "validate_args"
         return {name: getattr(self, name) for name in names}
 
     def update(self, probs: Tensor, y_true: Tensor) -> None:
@@ -218,10 +186,7 @@ class _FragilityMetric(Metric):
         counted = within & known
         columns = torch.where(counted[:, None], columns.double().clamp(0.0, 1.0), 0.0)
         y_true = torch.where(counted, y_true, 0)
-        if not self.exact:
-            sums, extremes = (self.counts, self.sums, self.squares), (self.smallest, self.largest)
-            add_to_bins(columns, y_true, sums, extremes)
-        elif isinstance(self.probs, list) and isinstance(self.y_true, list):
+        if isinstance(self.probs, list) and isinstance(self.y_true, list):
             self.probs.append(columns.squeeze(1))
             self.y_true.append(y_true)
 
@@ -249,23 +214,18 @@ class _FragilityMetric(Metric):
         """The index of all samples so far: a scalar; NaN if fewer than two classes have any."""
         if not self._compares_classes():
             return torch.tensor(nan, dtype=torch.float64, device=self.device)
-        if self.exact:
-            samples = self._samples()
-            return fragility_index(*samples, target=self.target, multi_class=self.multi_class)
-        value = self.sketch().fragility(self.target).value
-        return torch.tensor(value, dtype=torch.float64, device=self.device)
+        samples = self._samples()
+        return fragility_index(*samples, target=self.target, multi_class=self.multi_class)
 
-    def measured(self) -> Fragility | SketchFragility | None:
+    def measured(self) -> Fragility | None:
         """The full result over all processes; None with fewer than two classes.
 
-        It has the ratio, the table of class pairs and the bounds. All processes must call this
-        method. The result is computed on the host.
+        It has the ratio and the table of class pairs. All processes must call this method. The
+        result is computed on the host.
         """
         with self.synced():
             if not self._compares_classes():
                 return None
-            if not self.exact:
-                return self.sketch().fragility(self.target)
             probs, y_true = self.values()
             return measure_fragility(
                 y_true,
@@ -284,22 +244,8 @@ class _FragilityMetric(Metric):
             distributed_available=self.distributed_available_fn,
         )
 
-    def sketch(self) -> FragilitySketch:
-        """The samples of this process as a `fragility.FragilitySketch`, to merge and to store."""
-        if self.exact:
-            raise ValueError("A metric with exact=True keeps the samples and no sketch.")
-        self._check_state()
-        return self._empty_sketch().add_sums(
-            self.counts.cpu().numpy(),
-            self.sums.cpu().numpy(),
-            self.squares.cpu().numpy(),
-            extremes=(self.smallest.cpu().numpy(), self.largest.cpu().numpy()),
-        )
-
     def values(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Probabilities and y_true of this process, kept by ``exact=True``."""
-        if not self.exact:
-            raise ValueError("Only a metric with exact=True keeps the samples.")
+        """Return the probabilities and the true classes that this process has seen."""
         self._check_state()
         probs, y_true = self._samples()
         return probs.cpu().numpy(), y_true.cpu().numpy()
@@ -311,11 +257,6 @@ class _FragilityMetric(Metric):
             return empty, torch.zeros(0, dtype=torch.int64, device=self.device)
         return dim_zero_cat(self.probs), dim_zero_cat(self.y_true)
 
-    def _empty_sketch(self) -> FragilitySketch:
-        return FragilitySketch(
-            self.n_bins, labels=range(self.n_classes), multi_class=self.multi_class
-        )
-
     def _check_state(self) -> None:
         outside, unknown = self.refused.tolist()
         if outside or unknown:
@@ -323,22 +264,11 @@ class _FragilityMetric(Metric):
                 f"{outside} samples had probs outside 0 to 1 and {unknown} had y_true outside 0 to "
                 f"{self.n_classes - 1}. Use validate_args=True to find the batch, and reset()."
             )
-        if not self.exact and self.counts.max().item() > MOST_IN_A_BIN:
-            raise ValueError(
-                f"A bin holds more than {MOST_IN_A_BIN} samples, too many for its sums. Keep "
-                "metrics of parts of the data, and merge their sketches."
-            )
 
     def _compares_classes(self) -> bool:
         """Whether two classes have samples; if not, a warning says so."""
         self._check_state()
-        if self.exact:
-            support = torch.bincount(self._samples()[1], minlength=self.n_classes)
-        elif self.multi_class == "ovr" and self.n_classes > 2:
-            support = self.counts[:, 1].sum(1)
-        else:
-            support = self.counts[0].sum(1)
-        present = int(support.count_nonzero())
+        present = int(torch.bincount(self._samples()[1]).count_nonzero())
         if present < 2:
             warnings.warn(
                 f"The Fragility Index compares two classes, and {present} of "
@@ -359,16 +289,12 @@ def _value_of(settings: dict[str, Any], probs: Tensor, y_true: Tensor) -> Tensor
 class BinaryFragilityIndex(_FragilityMetric):
     """Fragility Index of two classes.
 
+    All samples are kept until `reset`, 16 bytes each, and gathered from all processes.
+
     Parameters
     ----------
     target : float, default=0.0
         Level that the expected ranking error must meet.
-    exact : bool, default=False
-        Keep all samples, for the exact index. By default a sketch of constant size is kept, whose
-        answer is right to about a millionth, and whose sums are exact: any order of the batches
-        and any number of processes give the same bits.
-    n_bins : int, default=4096
-        Bins of the sketch, a power of two.
     validate_args : bool, default=True
         Check every batch at once, which waits for the device. If False, bad samples are counted
         instead, and `compute` refuses.
@@ -389,27 +315,24 @@ class BinaryFragilityIndex(_FragilityMetric):
         self,
         *,
         target: float = 0.0,
-        exact: bool = False,
-        n_bins: int = 4096,
         validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            2, target=target, exact=exact, n_bins=n_bins, validate_args=validate_args, **kwargs
-        )
+        super().__init__(2, target=target, validate_args=validate_args, **kwargs)
 
 
 class MulticlassFragilityIndex(_FragilityMetric):
     """Fragility Index of several classes: the mean over ordered pairs of classes.
 
-    Classes without samples are named in a warning and left out.
+    Classes without samples are named in a warning and left out. All samples are kept until `reset`,
+    8 bytes for each class and 8 for the label, and gathered from all processes.
 
     Parameters
     ----------
     n_classes : int
     multi_class : {"ovo", "ovr"}, default="ovo"
-        Every ordered pair of classes, or each class against the rest, which takes less memory.
-    target, exact, n_bins, validate_args, **kwargs
+        Every ordered pair of classes, or each class against the rest.
+    target, validate_args, **kwargs
         As for `BinaryFragilityIndex`.
 
     Examples
