@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._labels import listed
 from .._models import class_factors
@@ -75,7 +76,7 @@ def problem_of(
     mean = shares @ np.array([own.mean for own in held])
     inside = [own.squares / own.weight + (own.mean - mean) ** 2 for own in held]
     deviation = np.sqrt(shares @ np.array(inside))
-    objective = _objective(estimator, shares, mean, deviation)
+    objective = _objective(estimator, labels, shares, mean, deviation)
     if objective.size > _MOST_PARAMETERS:
         raise NotImplementedError(
             f"{columns.n_features} features and {objective.n_outputs} scores are {objective.size} "
@@ -118,7 +119,9 @@ def sample_of(held: list[ClassSurvey], plain: bool = False) -> tuple[Floats, Ind
     return X, codes, np.concatenate(weights)
 
 
-def _objective(estimator: Any, shares: Floats, mean: Floats, deviation: Floats) -> Objective:
+def _objective(
+    estimator: Any, classes: NDArray[Any], shares: Floats, mean: Floats, deviation: Floats
+) -> Objective:
     """Penalised mean loss in coordinates that suit the solvers, as `training_rows` has them."""
     intercept, loss = estimator._checked_intercept(), as_loss(estimator.loss)
     free, priced = intercept is True, intercept == "priced"
@@ -129,8 +132,7 @@ def _objective(estimator: Any, shares: Floats, mean: Floats, deviation: Floats) 
     C = shares.size
     zeros, codes = np.zeros((C, scale.size)), np.arange(C)
     rows = TrainingRows(zeros, codes, shares, C, centre, scale, free, None, priced)
-    loss.check_classes(C)
-    return Objective(rows, loss, estimator._checked_penalty().ridge)
+    return Objective(rows, loss.for_classes(classes), estimator._checked_penalty().ridge)
 
 
 def _solved(
