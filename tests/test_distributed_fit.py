@@ -6,6 +6,7 @@ import warnings
 from math import inf
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -479,3 +480,14 @@ def test_the_same_rows_in_files_and_in_any_engine_of_this_machine(tmp_path):
         warnings.simplefilter("error")
         for source in sources.values():
             close(fit(SatisficingClassifier(slack=0.1), source, label="y"), alone)
+
+
+def test_costs_of_confusions_are_aligned_by_label():
+    X, y = drawn(3)
+    costs = pd.DataFrame([[0, 1, 2], [3, 0, 1], [5, 2, 0]], index=[0, 1, 2], columns=[0, 1, 2])
+    losses = CrossEntropy(pair_cost=costs.iloc[::-1]), CrossEntropy(pair_cost=costs.to_numpy())
+    found, expected = (fit(ERMClassifier(loss), table(X, y), label="y") for loss in losses)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    other = ERMClassifier(CrossEntropy(pair_cost=costs.rename(index={2: 4}, columns={2: 4})))
+    with pytest.raises(ValueError, match="The rows of pair_cost are labelled 0, 1, 4"):
+        fit(other, table(X, y), label="y")

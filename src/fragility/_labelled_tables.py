@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,14 @@ def in_class_order(table: Any, classes: Iterable[Any] | None, name: str) -> Any:
     name : str
         Name of the table in error messages.
     """
-    own = own_classes(table, name) if classes is None else classes
-    if own is None or not _is_labelled(table, name):
+    order = own_classes(table, name) if classes is None else classes
+    if order is None or not _is_labelled(table, name):
         return table
     values = np.asarray(table)
     if not hasattr(table, "columns"):
-        return values[label_positions(table.index, own, "values", name)]
-    rows = label_positions(table.index, own, "rows", name)
-    return values[np.ix_(rows, label_positions(table.columns, own, "columns", name))]
+        return values[label_positions(table.index, order, "values", name)]
+    rows = label_positions(table.index, order, "rows", name)
+    return values[np.ix_(rows, label_positions(table.columns, order, "columns", name))]
 
 
 def own_classes(table: Any, name: str) -> NDArray[Any] | None:
@@ -71,14 +72,13 @@ def label_positions(
     labels: Iterable[Any], classes: Iterable[Any], axis: str, name: str
 ) -> Integers:
     """Return the position of each class among the labels, which must be the same values."""
-    found, expected = list(map(_plain, labels)), list(map(_plain, classes))
-    counts = Counter(found)
+    labels, expected = list(map(_plain, labels)), list(map(_plain, classes))
+    counts = Counter(labels)
     unknown = [label for label in counts if label not in expected]
     missing = [label for label in expected if label not in counts]
     repeated = [label for label in expected if counts[label] > 1]
     if not (unknown or missing or repeated):
-        position = {label: place for place, label in enumerate(found)}
-        return np.array([position[label] for label in expected], dtype=np.int64)
+        return np.array([labels.index(label) for label in expected], dtype=np.int64)
     faults = {"not a class": unknown, "missing": missing, "repeated": repeated}
     details = "; ".join(f"{fault}: {listed(items)}" for fault, items in faults.items() if items)
     remedy = (
@@ -87,13 +87,13 @@ def label_positions(
     )
     if axis == "values":  # of a Series, which may have been meant by case
         remedy += ", or one value for each case"
-    for label in unknown:
-        alike = [c for c in missing if whole_number(label) == whole_number(c) is not None]
-        if alike:  # the text "1" and the number 1
-            kinds = type(label).__name__, type(alike[0]).__name__
-            remedy = f"convert the labels from {kinds[0]} to {kinds[1]}"
+    for label, expected_label in product(unknown, missing):
+        kinds = type(label).__name__, type(expected_label).__name__
+        number = whole_number(label)
+        if number is not None and number == whole_number(expected_label) and kinds[0] != kinds[1]:
+            remedy = f"convert the labels from {kinds[0]} to {kinds[1]}"  # "1" and 1
     raise ValueError(
-        f"The {axis} of {name} are labelled {listed(found)}, but the classes are "
+        f"The {axis} of {name} are labelled {listed(labels)}, but the classes are "
         f"{listed(expected)} ({details}): {remedy}."
     )
 
