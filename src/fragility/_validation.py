@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._labelled_tables import in_class_order
 from ._labels import encode_labels, in_rows, later_category, listed, places_among, plain_array
 from ._typing import Floats, Integers, Labels
 from .exceptions import AbsentClassWarning
@@ -441,9 +442,13 @@ def column_names(frame: Any) -> list[Any]:
     return [] if names is None or callable(names) else list(names)
 
 
-def check_pair_cost(given: ArrayLike, n_classes: int | None = None) -> Floats:
-    """Costs of the confusions: true class × decided class, zero or more, zero on the diagonal."""
-    costs = check_values(given, "pair_cost")
+def check_pair_cost(given: ArrayLike, classes: NDArray[Any] | None = None) -> Floats:
+    """Return the costs of the confusions, true × decided class, with zeros on the diagonal.
+
+    A DataFrame is read by its labels; without `classes` they are its own, sorted.
+    """
+    costs = check_values(in_class_order(given, classes, "pair_cost"), "pair_cost")
+    n_classes = None if classes is None else classes.size
     count = len(costs) if n_classes is None and costs.ndim else n_classes
     if costs.shape != (count, count) or costs.size < 4:
         shape = (
@@ -465,7 +470,10 @@ def check_pair_cost(given: ArrayLike, n_classes: int | None = None) -> Floats:
 
 
 def check_index_weights(
-    pair_cost: ArrayLike | None, n_classes: int, multi_class: str, average: str | None = "macro"
+    pair_cost: ArrayLike | None,
+    classes: NDArray[Any],
+    multi_class: str,
+    average: str | None = "macro",
 ) -> Floats | None:
     """Weights of the class pairs in an index: entry [i, j] weighs true j scored as i.
 
@@ -478,7 +486,7 @@ def check_index_weights(
             'pair_cost weighs pairs of classes in a mean: use it with multi_class="ovo" and '
             f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
         )
-    costs = check_pair_cost(pair_cost, n_classes)
+    costs = check_pair_cost(pair_cost, classes)
     with np.errstate(under="ignore"):
         weights: Floats = costs.T / costs.max()
     return weights

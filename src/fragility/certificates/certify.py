@@ -157,7 +157,7 @@ def question_of(
     return Question(
         linear,
         samples,
-        as_loss(loss),
+        as_loss(loss).for_classes(linear.classes),
         as_ambiguity(ambiguity).fitted_to(samples.X, samples.weights, names),
         None if target is None else check_number(target, "target"),
         penalty,

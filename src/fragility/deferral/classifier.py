@@ -60,14 +60,15 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         ``FrozenEstimator(model)``, is left as it is: fit to data that it has not seen.
     error_cost : float or (n_classes, n_classes) array-like
         Cost of a wrong prediction that nobody looked at: one number, or a matrix (true × predicted
-        class, in the order of `classes_`). For one number for each case see `case_cost` of `fit`.
+        class, in the order of `classes_`) or a DataFrame with the classes as index and columns. For
+        one number for each case see `case_cost` of `fit`.
     review_cost : float, default=1.0
         Cost of having a human look at a case, in the same currency.
     capacity : float, optional
         Largest share of the cases, from 0 to 1, that humans can review.
     reviewer_error : float, mapping or array-like, default=0.0
         Share of the reviewed cases that the human gets wrong, too: one number, or one for each
-        class, in the order of `classes_` or as ``{label: share}``.
+        class, in the order of `classes_`, as ``{label: share}`` or as a Series by class.
     max_error_share, max_error_rate, max_misses, max_false_alarms, guarantee : float, optional
         Limits of errors, and the probability with which they hold, as in `fragility.best_policy`.
         They are those of the out-of-fold predictions: the model that is fitted to all data is a

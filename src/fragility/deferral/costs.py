@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._labelled_tables import in_class_order, own_classes
 from .._labels import listed
 from .._parameters import check_not_negative, check_share
 from .._typing import Floats
@@ -29,15 +30,17 @@ class Costs:
     error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
         What a wrong prediction costs that nobody looked at: one number, a matrix (true class ×
         predicted class, in the order of the labels; the diagonal is what right decisions cost, the
-        least of its row), or one number for each case.
+        least of its row; or a DataFrame with the classes as index and columns, in any order), or
+        one number for each case.
     review_cost : float, default=1.0
         What it costs to have a human look at a case, beside what the decision then costs.
     capacity : float, optional
         Largest share of the cases, from 0 to 1, that humans can review.
     reviewer_error : float, mapping or array-like, default=0.0
         Share of the reviewed cases, from 0 to 1, that the human gets wrong, too: one number; one
-        for each class, in the order of the labels or as ``{label: share}``; or one for each case
-        (as many numbers as there are classes are those of the classes).
+        for each class, in the order of the labels, as ``{label: share}`` or as a Series with the
+        classes as index; or one for each case (as many numbers as there are classes are those of
+        the classes).
         Such an error costs what `error_cost` says (a matrix: the mean over the wrong classes). Or a
         matrix, true × decided class, whose rows sum to one: how often humans decide for each class.
     """
@@ -53,13 +56,13 @@ class Costs:
         """The same costs as numbers and arrays that fit the numbers of classes and samples.
 
         Where cases come in batches, `n_samples` is None: no number for each can be matched.
-        `labels` are the classes, for a mapping of these. As many numbers of reviewers as there are
-        classes are those of the classes.
+        `labels` are the classes, by which a mapping, a DataFrame or a Series by class is read. As
+        many numbers of reviewers as there are classes are those of the classes.
         """
         review = check_not_negative(self.review_cost, "review_cost")
         capacity = None if self.capacity is None else check_share(self.capacity, "capacity")
         reviewer = check_reviewer_error(self.reviewer_error, n_classes, n_samples, labels)
-        error = _check_error_cost(self.error_cost, n_classes, n_samples)
+        error = _check_error_cost(self.error_cost, n_classes, n_samples, labels)
         found = Costs(error, review, capacity, reviewer)
         if np.ndim(error) == 1 and found.errors_by_case(n_classes) is not None:
             raise ValueError(BOTH_BY_CASE)
@@ -141,7 +144,7 @@ def mean_regrets(matrix: Floats) -> Floats:
     return found
 
 
-def pair_cost_of(error_cost: ArrayLike | Costs) -> tuple[tuple[float, ...], ...]:
+def pair_cost_of(error_cost: ArrayLike | Costs) -> tuple[tuple[float, ...], ...] | Any:
     r"""What confusions cost, from the cost matrix of a policy: for training and for the index.
 
     Entry [i][j] is what it costs to take true class i for class j beyond the right decision,
@@ -151,12 +154,13 @@ def pair_cost_of(error_cost: ArrayLike | Costs) -> tuple[tuple[float, ...], ...]
 
     Parameters
     ----------
-    error_cost : array-like of shape (n_classes, n_classes), or Costs
-        True class × decided class, in the order of the sorted labels.
+    error_cost : array-like or DataFrame of shape (n_classes, n_classes), or Costs
+        True class × decided class, in the order of the sorted labels, or a DataFrame with the
+        classes as index and columns.
 
     Returns
     -------
-    tuple of tuples of float
+    tuple of tuples of float; for a DataFrame a DataFrame with the same labels
         For `pair_cost` of `fragility.losses` (all confusions must cost something there) and of
         `fragility.fragility_index`.
 
@@ -168,19 +172,23 @@ def pair_cost_of(error_cost: ArrayLike | Costs) -> tuple[tuple[float, ...], ...]
     >>> pair_cost_of([[0, 1], [6, 1]])
     ((0.0, 0.3333333333333333), (1.6666666666666667, 0.0))
     """
-    given = error_cost.error_cost if isinstance(error_cost, Costs) else error_cost
-    given = check_values(given, "error_cost")
-    if given.ndim < 2:
+    given: Any = error_cost.error_cost if isinstance(error_cost, Costs) else error_cost
+    classes = own_classes(given, "error_cost") if np.ndim(given) == 2 else None
+    costs = given if classes is None else in_class_order(given, classes, "error_cost")
+    costs = check_values(costs, "error_cost")
+    if costs.ndim < 2:
         raise ValueError(
             "error_cost must be a matrix, true × decided class; with one number, or one for each "
             "case, all confusions cost the same: leave pair_cost out."
         )
-    costs = np.asarray(_check_error_cost(given, len(given), None))
+    costs = np.asarray(_check_error_cost(costs, len(costs), None, None))
     regrets = costs - costs.diagonal()[:, np.newaxis]
     count = len(costs)
     if not regrets.any():
         raise ValueError("error_cost has no error that costs more than the right decision.")
     mean = regrets.sum() / (count * (count - 1))
+    if classes is not None:  # labels, so that whoever takes the table can align it again
+        return type(given)(regrets / mean, index=classes, columns=classes)
     return tuple(map(tuple, (regrets / mean).tolist()))
 
 
@@ -204,6 +212,8 @@ def check_reviewer_error(
     """How often reviewers err: a number, or by class, by case, or true × decided class."""
     if isinstance(given, Mapping):
         given = _by_label(given, [] if labels is None else list(labels))
+    elif np.shape(given) != (n_samples,) or n_samples == n_classes:  # not one for each case
+        given = in_class_order(given, labels, "reviewer_error")
     if np.ndim(given) == 0:
         return check_share(given, "reviewer_error")
     rates = check_values(given, "reviewer_error")
@@ -243,7 +253,10 @@ def _by_label(given: Mapping[Any, Any], labels: Sequence[Any]) -> list[float]:
 
 
 def _check_error_cost(
-    error_cost: ArrayLike, n_classes: int, n_samples: int | None
+    error_cost: ArrayLike,
+    n_classes: int,
+    n_samples: int | None,
+    labels: Sequence[Any] | None,
 ) -> float | Floats:
     if error_cost is None:
         raise ValueError(
@@ -251,6 +264,8 @@ def _check_error_cost(
         )
     if np.ndim(error_cost) == 0:
         return check_not_negative(error_cost, "error_cost")  # type: ignore[arg-type]
+    if np.ndim(error_cost) == 2:  # a Series has one amount for each case, in their order
+        error_cost = in_class_order(error_cost, labels, "error_cost")
     costs = check_values(error_cost, "error_cost")
     if n_samples is None and costs.ndim == 1:
         raise ValueError(

@@ -185,14 +185,16 @@ def deferral_curve(
         was not fitted to.
     error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
         Cost of a wrong prediction that nobody looked at: one number, a matrix (true × predicted
-        class, in the order of the labels), or one number for each case.
+        class, in the order of the labels), a DataFrame with the classes as index (true) and columns
+        (predicted), or one number for each case.
     review_cost : float, default=1.0
         Cost of having a human look at a case, in the same currency.
     capacity : float, optional
         Largest share of the cases (by weight), from 0 to 1, that humans can review.
     reviewer_error : float, mapping or array-like, default=0.0
         Share of the reviewed cases that the human gets wrong, too, at the cost of an error: one
-        number, one for each class, or one for each case.
+        number, one for each class (in the order of the labels or as a Series with the classes as
+        index), or one for each case.
     sample_weight : array-like of shape (n_samples,), optional
         A case of weight 2 counts as two cases.
     labels : sequence, optional

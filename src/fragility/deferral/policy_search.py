@@ -96,16 +96,16 @@ def best_policy(
         class.
     error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
         Cost of a wrong decision that nobody looked at: one number, a matrix (true × decided class,
-        in the order of the labels; the diagonal is what right decisions cost), or one number for
-        each case.
+        in the order of the labels; the diagonal is what right decisions cost), a DataFrame with
+        the classes as index (true) and columns (decided) in any order, or one number for each case.
     review_cost : float, default=1.0
         Cost of having a human look at a case, beside what the decision then costs.
     capacity : float, optional
         Largest share of the cases (by weight) that humans can review.
     reviewer_error : float, mapping or array-like, default=0.0
         Share of the reviewed cases that the human gets wrong: one number; one for each class, in
-        the order of the labels or as ``{label: share}``; or one for each case. Such an error costs
-        the mean over the wrong classes.
+        the order of the labels, as ``{label: share}`` or as a Series with the classes as index; or
+        one for each case. Such an error costs the mean over the wrong classes.
     human : array-like of shape (n_samples,), optional
         The class that a human decided on each case, in the place of `reviewer_error`: a reviewed
         case costs what its own human decision costs, and `Policy.reviewers` compares humans alone,

@@ -44,7 +44,7 @@ class TrainingData(LabelledSamples):
         self, loss: Loss, penalty: Penalty, fit_intercept: Intercept, reducible: bool
     ) -> Objective:
         """Penalised mean loss of a linear model on the samples."""
-        loss.check_classes(self.classes.size)
+        loss = loss.for_classes(self.classes)
         reducible = reducible and penalty.lasso == 0.0
         asked = fit_intercept, reducible
         if asked not in self._rows:  # the samples in the coordinates of the solvers, made once

@@ -118,6 +118,11 @@ class Loss(ABC):
         """Steepness in the gap of each class to the true one (rows), by pairs of classes."""
         return np.full((n_classes, n_classes), self.steepness)
 
+    def for_classes(self, classes: NDArray[Any]) -> Loss:
+        """Return the loss for some classes, in their order; refuse classes that it is not for."""
+        self.check_classes(len(classes))
+        return self
+
     def check_classes(self, n_classes: int) -> None:
         """Refuse a number of classes that the loss is not for."""
         if self.pair_cost is not None and len(self.pair_cost) != n_classes:

@@ -19,9 +19,10 @@ class CrossEntropy(PairCostLoss):
 
     Parameters
     ----------
-    pair_cost : array-like of shape (n_classes, n_classes), optional
-        Cost of each class (row) taken for each other one, positive; zero on the diagonal. The loss
-        is :math:`\ln(1 + \sum_{j \ne y} c_{yj} e^{u_j - u_y})`: far out its slope is what it is
+    pair_cost : array-like or DataFrame of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. Rows and
+        columns are the sorted classes, or those that label a DataFrame. The loss is
+        :math:`\ln(1 + \sum_{j \ne y} c_{yj} e^{u_j - u_y})`: far out its slope is what it is
         without costs. Its scores are no logits of probabilities then: calibrate them.
     """
 

@@ -23,9 +23,10 @@ class Hinge(CostlyGaps, GapLoss):
 
     Parameters
     ----------
-    pair_cost : array-like of shape (n_classes, n_classes), optional
-        Cost of each class (row) taken for each other one, positive; zero on the diagonal. The loss
-        is :math:`\max(0, \max_{j \ne y} c_{yj} (1 + u_j - u_y))`.
+    pair_cost : array-like or DataFrame of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. Rows and
+        columns are the sorted classes, or those that label a DataFrame. The loss is
+        :math:`\max(0, \max_{j \ne y} c_{yj} (1 + u_j - u_y))`.
 
     Examples
     --------

@@ -11,11 +11,12 @@ exist in every direction, as for :math:`\lVert u - y \rVert_2`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._parameters import check_choice, check_positive
 from .._typing import Floats
@@ -119,6 +120,12 @@ class LipschitzLoss(Loss):
             [] if self.operator_norm == "induced" else [f"operator_norm={self.operator_norm!r}"]
         )
         return f"LipschitzLoss({', '.join(parts)})"
+
+    def for_classes(self, classes: NDArray[Any]) -> Loss:
+        if self.known is None:
+            return super().for_classes(classes)
+        known = self.known.for_classes(classes)
+        return self if known is self.known else replace(self, of=known)
 
     def is_smooth(self, n_classes: int) -> bool:
         return False

@@ -30,8 +30,9 @@ class SmoothedHinge(CostlyGaps):
     ----------
     smoothing : float, default=1.0
         The width :math:`\gamma`.
-    pair_cost : array-like of shape (n_classes, n_classes), optional
-        Cost of each class (row) taken for each other one, positive; zero on the diagonal. What is
+    pair_cost : array-like or DataFrame of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. Rows and
+        columns are the sorted classes, or those that label a DataFrame. What is
         smoothed is the hinge loss with these costs, whose :math:`z_c` are :math:`c_{yc}` times
         those without.
     """

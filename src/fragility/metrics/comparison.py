@@ -150,7 +150,7 @@ def compare_fragility(
     for name, score in (("score_a", score_a), ("score_b", score_b)):
         data = check_labelled_scores(y_true, score, labels, pos_label, sample_weight, name=name)
         models.append(RankingErrors(data))
-    weights = check_index_weights(pair_cost, models[0].data.labels.size, multi_class)
+    weights = check_index_weights(pair_cost, models[0].data.labels, multi_class)
     clusters = check_clusters(cluster, models[0].data.codes.size)
     with np.errstate(over="ignore", under="ignore"):
         tables = [solve_pairs(errors, target, multi_class, weights) for errors in models]

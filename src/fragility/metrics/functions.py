@@ -99,11 +99,12 @@ def fragility_index(
         of scikit-learn's ``predict_proba`` are, so give both columns of it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights; an integer weight is the same as repeating the sample.
-    pair_cost : array-like of shape (n_classes, n_classes), optional
+    pair_cost : array-like or DataFrame of shape (n_classes, n_classes), optional
         Cost of taking true class i for class j, entry [i, j], zero on the diagonal; in the order of
-        `labels`. It weighs ``pairs[j, i]``, the samples of class i scored as class j, in the mean.
-        Only for "ovo". The same table trains a model (``Hinge(pair_cost=...)``), and
-        `fragility.pair_cost_of` makes it from the costs of a policy.
+        `labels`, or a DataFrame with the classes as index and columns. It weighs ``pairs[j, i]``,
+        the samples of class i scored as class j, in the mean. Only for "ovo". The same table
+        trains a model (``Hinge(pair_cost=...)``), and `fragility.pair_cost_of` makes it from the
+        costs of a policy.
 
     Returns
     -------
@@ -227,7 +228,7 @@ def measure_fragility(
     """
     target = check_number(target, "target")
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    weights = check_index_weights(pair_cost, errors.data.labels.size, multi_class)
+    weights = check_index_weights(pair_cost, errors.data.labels, multi_class)
     clusters = check_clusters(cluster, errors.data.codes.size)
     return measure(errors, target, multi_class, weights, clusters)
 
@@ -298,5 +299,5 @@ def _table(
     pair_cost: ArrayLike | None,
 ) -> PairTable:
     check_choice(average, ("macro", None), "average")
-    weights = check_index_weights(pair_cost, errors.data.labels.size, multi_class, average)
+    weights = check_index_weights(pair_cost, errors.data.labels, multi_class, average)
     return solve_pairs(errors, check_number(target, "target"), multi_class, weights)

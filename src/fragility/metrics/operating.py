@@ -7,9 +7,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._labelled_tables import in_class_order, own_classes
 from .._parameters import check_number, require
 from .._typing import Floats, Labels
-from .._validation import check_values
+from .._validation import check_labels, check_values, positive_index
 from ..figures import operating as figures
 from ..figures.operating import OperatingPoints as OperatingPoints
 from .outcomes import two_class_outcomes
@@ -170,16 +171,24 @@ def net_benefit(
     return float(points.net_benefit[0]) if np.ndim(threshold) == 0 else points.net_benefit
 
 
-def implied_threshold(error_cost: ArrayLike) -> float:
+def implied_threshold(
+    error_cost: ArrayLike, *, labels: Labels = None, pos_label: Any = None
+) -> float:
     r"""Probability from which on it is cheaper to decide positive, if errors cost so much.
 
     .. math:: t = \frac{c_{01} - c_{00}}{c_{01} - c_{00} + c_{10} - c_{11}}
 
     Parameters
     ----------
-    error_cost : float or array-like of shape (2, 2)
+    error_cost : float, array-like or DataFrame of shape (2, 2)
         True × decided class, negative before positive; the diagonal is what right decisions cost.
-        One number: both errors cost the same.
+        A DataFrame has the classes as index and columns, in any order. One number: both errors
+        cost the same.
+    labels : sequence, optional
+        Both classes, in the order of the rows and columns of an array; by default the sorted
+        labels of a DataFrame.
+    pos_label : label, optional
+        The positive class; by default the second of the classes.
 
     Returns
     -------
@@ -192,15 +201,26 @@ def implied_threshold(error_cost: ArrayLike) -> float:
     >>> implied_threshold([[0, 1], [9, 0]])  # a miss is nine times as bad as a false alarm
     0.1
     """
+    classes = None
     if np.ndim(error_cost) == 0:
         cost = check_number(error_cost, "error_cost")  # type: ignore[arg-type]
         matrix = np.array([[0.0, cost], [cost, 0.0]])
     else:
-        matrix = check_values(error_cost, "error_cost").astype(np.float64)
+        classes = own_classes(error_cost, "error_cost") if labels is None else check_labels(labels)
+        matrix = in_class_order(error_cost, classes, "error_cost")
+        matrix = check_values(matrix, "error_cost").astype(np.float64)
     require(
         matrix.shape == (2, 2),
         f"error_cost must be one number or a matrix of shape (2, 2); got shape {matrix.shape}.",
     )
+    if pos_label is not None and np.ndim(error_cost) > 0:
+        if classes is None:
+            raise ValueError(
+                f"pos_label={pos_label!r} names a class, but the rows of error_cost have no names; "
+                "give labels=, both classes in the order of the rows, or error_cost as a DataFrame."
+            )
+        if positive_index(classes, pos_label) == 0:
+            matrix = matrix[::-1, ::-1]
     alarm, miss = float(matrix[0, 1] - matrix[0, 0]), float(matrix[1, 0] - matrix[1, 1])
     require(
         np.isfinite(matrix).all() and alarm >= 0.0 and miss >= 0.0,
