@@ -273,6 +273,41 @@ def test_an_index_that_names_no_classes(labels, message):
         implied_threshold(labelled(COSTS[2], labels))
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.MultiIndex.from_tuples([("site", "no"), ("site", "yes")]),
+        pd.to_datetime(["2025-01-01", "2025-01-02"]),
+        pd.Index(["no", pd.NA], dtype=object),
+        pd.Index([0, None], dtype="Int64"),
+    ],
+    ids=["levels", "dates", "missing text", "missing number"],
+)
+def test_labels_that_are_no_classes_are_refused(labels):
+    y, proba = cases(["no", "yes"])
+    for table in (labelled(COSTS[2], labels), labelled(COSTS[2], ["no", "yes"]).set_axis(labels)):
+        with pytest.raises(ValueError, match="The rows of error_cost are labelled"):
+            by_best_policy(y, proba, table)
+
+
+def test_an_index_of_several_levels_names_no_classes():
+    levels = pd.MultiIndex.from_tuples([("site", "no"), ("site", "yes")])
+    with pytest.raises(ValueError, match="The index of error_cost has 2 levels; give one"):
+        implied_threshold(labelled(COSTS[2], levels))
+
+
+@pytest.mark.parametrize("figure", [fr.wasserstein_pair_index, fr.wasserstein_pair_bound])
+def test_norms_of_pairs_are_aligned_by_label(figure):
+    classes = CLASSES[1]
+    y, proba = cases(classes)
+    norms = [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]]
+    table = labelled(norms, classes).reindex(index=classes[::-1], columns=classes[1:] + classes[:1])
+    expected = figure(y, np.log(proba), pair_norms=norms)
+    np.testing.assert_array_equal(figure(y, np.log(proba), pair_norms=table), expected)
+    with pytest.raises(ValueError, match="The rows of pair_norms are labelled"):
+        figure(y, np.log(proba), pair_norms=labelled(norms, ["low", "mid", "high"]))
+
+
 @each_kind_of_class
 def test_other_functions_that_take_costs(classes):
     y, proba = cases(classes)

@@ -47,6 +47,11 @@ def own_classes(table: Any, name: str) -> NDArray[Any] | None:
     """Return the sorted classes that label the rows of a table, or None if it has no labels."""
     if not _is_labelled(table, name):
         return None
+    if getattr(table.index, "nlevels", 1) > 1:
+        raise ValueError(
+            f"The index of {name} has {table.index.nlevels} levels; give one, whose labels are the "
+            "classes."
+        )
     try:
         return encode_labels(table.index.tolist())[0]
     except ValueError as error:
@@ -73,8 +78,8 @@ def label_positions(
 ) -> Integers:
     """Return the position of each class among the labels, which must be the same values."""
     labels, expected = list(map(_plain, labels)), list(map(_plain, classes))
-    counts = Counter(labels)
-    unknown = [label for label in counts if label not in expected]
+    counts, known = Counter(labels), set(expected)  # by hash: NA of pandas cannot be compared
+    unknown = [label for label in counts if label not in known]
     missing = [label for label in expected if label not in counts]
     repeated = [label for label in expected if counts[label] > 1]
     if not (unknown or missing or repeated):

@@ -170,7 +170,7 @@ def whole_number(value: Any) -> int | None:
     number = spelled_number(value)
     try:
         return int(number) if number is not None and number == int(number) else None
-    except (ValueError, OverflowError):  # infinite
+    except (ValueError, OverflowError, TypeError):  # infinite; no number, such as a date
         return None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from .._labelled_tables import in_class_order
 from .._labels import listed
 from .._parameters import check_number, check_positive_or_inf, require
 from .._typing import Floats, Labels, Mask
@@ -114,9 +115,10 @@ def wasserstein_pair_index(
     y_true : array-like of shape (n_samples,)
     logits : array-like of shape (n_samples, n_classes)
         :math:`\beta_i^\top x + b_i`, in the order of `labels`; three classes or more.
-    pair_norms : array-like of shape (n_classes, n_classes)
+    pair_norms : array-like or DataFrame of shape (n_classes, n_classes)
         Dual norms of the differences of the coefficients: for shifts in ℓ2
-        ``np.linalg.norm(coef_[:, None] - coef_, axis=2)``.
+        ``np.linalg.norm(coef_[:, None] - coef_, axis=2)``. In the order of `labels`, or a DataFrame
+        with the classes as index and columns.
     target : float, default=0.0
     label_cost : float, default=inf
         Cost of turning a label of the pair into the other one.
@@ -259,7 +261,8 @@ def _pair_table(
 
 
 def _check_pair_norms(pair_norms: ArrayLike, data: LabelledScores) -> Floats:
-    norms = np.asarray(check_values(pair_norms, "pair_norms"), dtype=np.float64)
+    table = in_class_order(pair_norms, data.labels, "pair_norms")
+    norms = np.asarray(check_values(table, "pair_norms"), dtype=np.float64)
     size = data.labels.size
     if norms.shape != (size, size):
         raise ValueError(
