@@ -1,6 +1,6 @@
 """Training problems of the golden bank beyond the 400 programs, as plain values.
 
-A problem says how its samples are size (`samples`) and what is fitted to them, by the words that
+A problem says how its samples are drawn (`samples`) and what is fitted to them, by the words that
 `tests.golden.ask` understands. Nothing here calls the library.
 """
 
@@ -38,10 +38,10 @@ def data(seed: int, n: int = 80, d: int = 4, classes: int = 2, **more: Any) -> d
 
 
 def samples(description: dict[str, Any]) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-    """Draw features, labels (or values, if `outputs` is description) and weights, or None.
+    """Draw features, labels (or values, if `outputs` is given) and weights, or None.
 
     Two features tell the classes apart, each has its own spread, and a share of the labels
-    (`flips`, a tenth) is size anew. Other keys: `shares` of the classes, `gap` between their
+    (`flips`, a tenth) is drawn anew. Other keys: `shares` of the classes, `gap` between their
     means, `density` of a sparse matrix, `weights`, `clip` (features stay within this distance from
     zero), `columns` that are constant or copies.
     """
