@@ -15,7 +15,7 @@ from fragility import (
     risk_coverage_curve,
     surest_error_rate,
 )
-from fragility.metrics import population_stability
+from fragility.metrics import ks_curve, population_stability
 
 from .evidence_cases import KINDS, WEIGHTS, drawn
 from .reference import evidence as reference
@@ -139,3 +139,14 @@ def test_scores_above_tied_ones_are_not_the_same_population():
     assert population_stability_index([0.5] * 9, [0.5] * 9) == 0.0
     assert population_stability_index([0.5] * 9, [0.9] * 9) > 1.0
     assert population_stability_index([0.5] * 9, [0.1] * 9) > 1.0
+
+
+def test_ks_curve_holds_the_statistic_and_where_it_is_reached():
+    y, score = [0, 0, 0, 1, 1], [0.1, 0.3, 0.3, 0.3, 0.9]
+    curve = ks_curve(y, score, sample_weight=[2, 1, 1, 1, 1])
+    frame = curve.to_frame()
+    assert frame["scores"].tolist() == [0.1, 0.3, 0.9]
+    assert frame["negatives"].tolist() == [0.5, 1.0, 1.0]
+    assert frame["positives"].tolist() == [0.0, 0.5, 1.0]
+    assert (curve.ks, curve.threshold) == (0.5, 0.1)
+    assert curve.ks == ks_statistic(y, score, sample_weight=[2, 1, 1, 1, 1])

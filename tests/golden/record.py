@@ -28,6 +28,13 @@ def figures_of_sets() -> dict[str, Any]:
     }
 
 
+def reports_of_sets() -> dict[str, Any]:
+    """Return the whole report of every set of `sets.py`."""
+    return {
+        name: whole(report_of(case.pop("y"), case.pop("models"), **case)) for name, case in cases()
+    }
+
+
 def reports_of_more_sets() -> dict[str, Any]:
     """Return figures and whole reports of every set of `more_sets.py`."""
     content = {}
@@ -47,6 +54,7 @@ def index_cases() -> dict[str, Any]:
 #: Banks whose long lists are shortened.
 REPORTS: dict[str, Callable[[], Any]] = {
     "sets": figures_of_sets,
+    "set_reports": reports_of_sets,
     "more_sets": reports_of_more_sets,
     "files": answers_of_files,
     "functions": lambda: dict(questions()),

@@ -31,7 +31,7 @@ class Costs:
         What a wrong prediction costs that nobody looked at: one number, a matrix (true class ×
         predicted class, in the order of the labels; the diagonal is what right decisions cost, the
         least of its row; or a DataFrame with the classes as index and columns, in any order), or
-        one number for each case.
+        one number for each case, in the order of the cases (the index of a Series is ignored).
     review_cost : float, default=1.0
         What it costs to have a human look at a case, beside what the decision then costs.
     capacity : float, optional
@@ -206,13 +206,20 @@ def chow_threshold(costs: Costs) -> float:
     return min(max(1.0 - costs.review_cost / error - float(costs.reviewer_error), 0.0), 1.0)
 
 
+def _is_by_case(given: Any, n_classes: int, n_samples: int | None) -> bool:
+    """Return True for one value a case, also where their number is wrong: that is said later."""
+    if np.ndim(given) != 1 or n_samples is None:
+        return False
+    return len(given) > n_classes or (len(given) == n_samples and n_samples != n_classes)
+
+
 def check_reviewer_error(
     given: Any, n_classes: int, n_samples: int | None, labels: Sequence[Any] | None
 ) -> float | Floats:
     """How often reviewers err: a number, or by class, by case, or true × decided class."""
     if isinstance(given, Mapping):
         given = _by_label(given, [] if labels is None else list(labels))
-    elif np.shape(given) != (n_samples,) or n_samples == n_classes:  # not one for each case
+    elif not _is_by_case(given, n_classes, n_samples):
         given = in_class_order(given, labels, "reviewer_error")
     if np.ndim(given) == 0:
         return check_share(given, "reviewer_error")

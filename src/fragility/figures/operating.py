@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import inf, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._optional import data_frame
 from .._typing import Floats
 from ..measured import Measured
 from ..ordered import distinct_places, running_totals
@@ -177,6 +178,50 @@ def ks_statistic(others: Atoms, happened: Atoms) -> Measured:
     ends = np.stack([apart[:-1] + yes, apart[:-1] - no])[:, open_bins]
     most = max(least, float(np.abs(ends).max(initial=0.0)))
     return measured_between(min(least, 1.0), min(most, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class KSCurve:
+    """Distribution functions of the scores of two classes.
+
+    Made by `fragility.metrics.ks_curve`.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_scores,)
+        Distinct scores, ascending.
+    negatives, positives : ndarray of shape (n_scores,)
+        Share of each class that has at most this score.
+    """
+
+    scores: Floats
+    negatives: Floats
+    positives: Floats
+
+    @property
+    def ks(self) -> float:
+        """Kolmogorov–Smirnov statistic: the largest difference of both functions."""
+        return float(np.abs(self.positives - self.negatives).max())
+
+    @property
+    def threshold(self) -> float:
+        """Score at which the difference is largest."""
+        return float(self.scores[np.abs(self.positives - self.negatives).argmax()])
+
+    def to_frame(self) -> Any:
+        """Return the curve as a pandas DataFrame with a row for each distinct score."""
+        return data_frame(vars(self))
+
+
+def ks_curve(others: Atoms, happened: Atoms) -> KSCurve:
+    """Return the distribution functions of scores that are all known."""
+    scores = np.unique(np.concatenate([others.mean, happened.mean]))
+    negatives, positives = (
+        running_totals(atoms.weight)[np.searchsorted(atoms.mean, scores, side="right")]
+        / atoms.weight.sum()
+        for atoms in (others, happened)
+    )
+    return KSCurve(scores, negatives, positives)
 
 
 def implied_threshold(false_alarm: float, miss: float) -> float:

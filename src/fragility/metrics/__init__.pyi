@@ -7,7 +7,13 @@ from .companions import (
 )
 from .comparison import FragilityComparison, compare_fragility
 from .coverage import RiskCoverageCurve, risk_coverage_curve, surest_error_rate
-from .credit import gini_score, ks_statistic, population_stability, population_stability_index
+from .credit import (
+    gini_score,
+    ks_curve,
+    ks_statistic,
+    population_stability,
+    population_stability_index,
+)
 from .displays import (
     ConfidenceDisplay,
     NetBenefitDisplay,
@@ -61,6 +67,7 @@ __all__ = [
     "gini_score",
     "implied_threshold",
     "integrated_calibration_index",
+    "ks_curve",
     "ks_statistic",
     "loss_fragility",
     "measure_fragility",

@@ -11,6 +11,7 @@ from .._parameters import check_count, require
 from .._typing import Floats, Labels
 from .._validation import check_values
 from ..figures import operating as figures
+from ..figures.operating import KSCurve
 from ..figures.stability import StabilityBins, stability_bins
 from .outcomes import two_class_outcomes
 
@@ -68,8 +69,7 @@ def ks_statistic(
     .. math:: \max_t \lvert F_1(t) - F_0(t) \rvert
 
     with the distribution functions of the scores of both classes: the largest difference of true
-    and false positive rate over all thresholds. `sklearn.metrics.roc_curve` returns these rates at
-    each threshold.
+    and false positive rate over all thresholds.
 
     Parameters
     ----------
@@ -85,9 +85,46 @@ def ks_statistic(
     >>> from fragility import ks_statistic
     >>> ks_statistic([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
     0.5
+
+    See Also
+    --------
+    fragility.metrics.ks_curve : Both distribution functions, and the score between them.
     """
     found = two_class_outcomes(y_true, y_score, labels, pos_label, sample_weight, presence=True)
     return figures.ks_statistic(found.others, found.happened).value
+
+
+@_quiet
+def ks_curve(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    labels: Labels = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> KSCurve:
+    """Return the distribution functions of the scores of both classes.
+
+    Parameters
+    ----------
+    y_true, y_score, labels, pos_label, sample_weight
+        As in `gini_score`.
+
+    Returns
+    -------
+    KSCurve
+        With the distinct scores, the share of each class up to each score, `ks`, `threshold`, the
+        score at which the difference is largest, and ``to_frame()``.
+
+    Examples
+    --------
+    >>> from fragility.metrics import ks_curve
+    >>> curve = ks_curve([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    >>> curve.ks, curve.threshold
+    (0.5, 0.1)
+    """
+    found = two_class_outcomes(y_true, y_score, labels, pos_label, sample_weight, presence=True)
+    return figures.ks_curve(found.others, found.happened)
 
 
 def population_stability_index(
