@@ -55,6 +55,8 @@ class Cases:
         Cluster of each case, numbered from 0.
     groups : mapping of str to ndarray of int of shape (n,)
         By column, the group of each case as its place among the names of the column.
+    group_names : mapping of str to sequence of str
+        By column, the names of the groups in their order.
     error_cost : ndarray of shape (n,), optional
         What an error on each case costs.
     reviewer_error : ndarray of shape (n,), optional
@@ -85,6 +87,7 @@ class Cases:
     weight: Floats | None = None
     cluster: Integers | None = None
     groups: Mapping[str, Integers] = field(default_factory=dict)
+    group_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     error_cost: Floats | None = None
     reviewer_error: Floats | None = None
     human: Integers | None = None
@@ -99,7 +102,7 @@ class Cases:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return next(iter(self.scores.values())).shape[0]
+        return len(next(iter(self.scores.values())))
 
     @property
     def answers(self) -> bool:
@@ -210,16 +213,14 @@ class Cases:
         """Return error and freedom where the totals of clusters are independent."""
         assert self.cluster is not None
         held = np.ones(self.n, dtype=np.bool_) if among is None else among
-        totals = np.bincount(
-            self.cluster, terms * held if self.count is None else terms * self.count * held
-        )
+        moves = terms * held if self.count is None else terms * held * self.count
+        totals = np.bincount(self.cluster, moves)
         totals = totals[np.bincount(self.cluster[held], minlength=totals.size) > 0]
         if totals.size < 2:
             return nan, nan
-        squares = totals**2
-        return _error_and_freedom(
-            squares.sum()[None], (squares**2).sum()[None], [totals.size], [totals.size]
-        )
+        squares, fourths = float((totals**2).sum()), float((totals**4).sum())
+        n_clusters = np.array([totals.size])
+        return _error_and_freedom(np.array([squares]), np.array([fourths]), n_clusters, n_clusters)
 
     def _spread_of_cases(
         self, terms: Floats, classes: Integers | None, among: Mask | None
@@ -227,9 +228,7 @@ class Cases:
         """Return error and freedom where cases are independent, or were drawn from cells."""
         squares = terms**2
         if self.count is not None:
-            squares = self.count * (
-                squares + np.maximum(self.count - 1.0, 0.0) * self._left_open(terms)
-            )
+            squares = self.count * (squares + self._left_open(terms))
         label = np.zeros(self.n, dtype=np.int64) if classes is None else classes
         held = np.ones(self.n) if among is None else among.astype(np.float64)
         mass = self.mass * held
@@ -238,29 +237,35 @@ class Cases:
         )
         present = number > 0
         sizes = total[present] ** 2 / second[present]
-        sums = np.bincount(label, squares, number.size)[present]
-        fourths = np.bincount(label, squares**2, number.size)[present]
+        sums, fourths = (
+            np.bincount(label, column, number.size).astype(np.float64)[present]
+            for column in (squares, squares**2)
+        )
         return _error_and_freedom(sums, fourths, sizes, number[present])
 
     def _left_open(self, terms: Floats) -> Floats:
-        """Return squared terms about the mean of their cell, corrected for the mean's error."""
-        if self.cell is None:
-            return terms**2
+        """Return what a row's cell leaves open of each of the cases that the row stands for.
+
+        The squared distance of its term from the mean of the cell, times the number of cases that
+        were not drawn, with Bessel's correction. Nothing, where all cases are in the table.
+        """
+        if self.cell is None or self.count is None:
+            return np.zeros(self.n)
         number = np.bincount(self.cell)
         mean = (np.bincount(self.cell, terms) / np.maximum(number, 1))[self.cell]
         n = number[self.cell]
-        return np.where(n > 1, (terms - mean) ** 2 * n / np.maximum(n - 1, 1), terms**2)
+        squares = np.where(n > 1, (terms - mean) ** 2 * n / np.maximum(n - 1, 1), terms**2)
+        return np.asarray(np.maximum(self.count - 1.0, 0.0) * squares)
 
 
 def _error_and_freedom(
-    squares: Floats, fourths: Floats, sizes: Any, numbers: Any
+    squares: Floats, fourths: Floats, sizes: NDArray[Any], numbers: NDArray[Any]
 ) -> tuple[float, float]:
     """Return standard error and degrees of freedom from sums of squares and fourth powers.
 
     All have an entry for each class; `sizes` are effective numbers of cases, `numbers` those of
     rows. Bessel's correction is by effective size.
     """
-    sizes, numbers = np.asarray(sizes, np.float64), np.asarray(numbers, np.float64)
     if (sizes < _FEWEST).any():
         return nan, nan
     error = sqrt(float((squares * sizes / (sizes - 1.0)).sum()))
