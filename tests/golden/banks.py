@@ -1,31 +1,31 @@
-"""Recorded answers as files: JSON, compressed, the same bytes for the same content."""
+"""The banks of recorded answers: short enough for a repository, and read by their names."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
 from pathlib import Path
 from typing import Any
 
+from .compare import plain, read_bank, write_bank
+
 FOLDER = Path(__file__).parent
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON has it: lists, words for what is not finite, 12 digits."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(name): plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float):
-        return float(f"{value:.12g}") if math.isfinite(value) else str(value)
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
 #: Longer lists are recorded by their length, a few of their entries and, of numbers, their sum.
 LONGEST = 24
+
+
+def recordable(value: Any) -> Any:
+    """Return a value as plain JSON with 12 digits, more than any comparison asks for."""
+    return _with_digits(plain(value))
+
+
+def _with_digits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_digits(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_with_digits(entry) for entry in value]
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def shortened(value: Any) -> Any:
@@ -43,15 +43,17 @@ def shortened(value: Any) -> Any:
     return summary
 
 
+def path_of(name: str) -> Path:
+    """Return the file of a bank."""
+    return FOLDER / f"{name}.json.gz"
+
+
 def write(name: str, content: Any) -> Path:
-    """Write a bank; 12 digits are more than any comparison asks for."""
-    path = FOLDER / f"{name}.json.gz"
-    text = json.dumps(shortened(plain(content)), separators=(",", ":"), sort_keys=True)
-    with gzip.GzipFile(path, "wb", mtime=0) as file:
-        file.write(text.encode())
-    return path
+    """Write a bank of reports, files or functions."""
+    write_bank(path_of(name), shortened(recordable(content)))
+    return path_of(name)
 
 
 def read(name: str) -> Any:
     """Return the content of a bank."""
-    return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+    return read_bank(path_of(name))

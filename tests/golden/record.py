@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from . import banks
-from .ask import flat, report_of, whole
+from . import record_training as training
+from .ask import ask_index, flat, report_of, whole
+from .compare import plain, write_bank
 from .files import answers_of_files
 from .functions import questions
+from .index import CASES
 from .more_sets import more_sets
 from .sets import cases
 
@@ -31,25 +34,38 @@ def reports_of_more_sets() -> dict[str, Any]:
     for name, case in more_sets():
         options = dict(case)
         report = report_of(options.pop("y", None), options.pop("models"), **options)
-        shortened = banks.shortened(banks.plain(whole(report)))
+        shortened = banks.shortened(banks.recordable(whole(report)))
         content[name] = {"figures": flat(report), "report": shortened}
     return content
 
 
-BANKS: dict[str, Callable[[], Any]] = {
+def index_cases() -> dict[str, Any]:
+    """Return what is known of the index of every case."""
+    return {name: {"what": case} | ask_index(case) for name, case in CASES.items()}
+
+
+#: Banks whose long lists are shortened.
+REPORTS: dict[str, Callable[[], Any]] = {
     "sets": figures_of_sets,
     "more_sets": reports_of_more_sets,
     "files": answers_of_files,
     "functions": lambda: dict(questions()),
 }
+#: Banks of training and of the index, with all digits.
+TRAINING: dict[str, Callable[[], Any]] = {**training.BANKS, "index": index_cases}
 
 
 def main() -> None:
     """Record the banks that are named, or all."""
-    warnings.simplefilter("ignore")
-    for name in sys.argv[1:] or BANKS:
-        path = banks.write(name, BANKS[name]())
-        print(path.name, path.stat().st_size)
+    for name in sys.argv[1:] or [*REPORTS, *TRAINING]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            content = {**REPORTS, **TRAINING}[name]()
+        if name in REPORTS:
+            banks.write(name, content)
+        else:
+            write_bank(banks.path_of(name), plain(content))
+        print(name, banks.path_of(name).stat().st_size)
 
 
 if __name__ == "__main__":
