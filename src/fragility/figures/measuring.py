@@ -103,7 +103,8 @@ def _measured(
         interval = rules.confidence_interval(
             figure.rule, figure.limits, model, estimate, spread, confidence_level
         )
-    error = spread.error if not isnan(spread.error) else None
+    known = not isnan(estimate.value) and not isnan(spread.error)
+    error = spread.error if known else None
     return Measured(estimate.value, interval, standard_error=error)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Floats
 from ..index.influence import influences
 from ..measured import CVAR_LEVEL
-from .ranking_errors import PairScores
+from .ranking_errors import PairScores, Side
 from .scored import Estimate, Scored
 
 
@@ -41,25 +41,25 @@ def auc(model: Scored) -> Estimate:
     """Estimate the share of pairs that are ranked correctly, ties counting half."""
 
     def of_pair(scores: PairScores) -> tuple[float, Floats, Floats, Floats]:
-        below = _share_below(scores.positive.values, scores.negative.values, scores.negative.shares)
-        above = 1.0 - _share_below(
-            scores.negative.values, scores.positive.values, scores.positive.shares
-        )
-        value = float(scores.positive.shares @ below)
+        negative, positive = scores.negative, scores.positive
+        below = _mass_below(positive.values, negative)
+        above = positive.total - _mass_below(negative.values, positive)
+        # Masses, not shares: of whole numbers a perfect order is exactly 1.
+        value = float(positive.mass @ below) / (negative.total * positive.total)
         return (
             value,
-            (above - value)[scores.negative.places],
-            (below - value)[scores.positive.places],
+            (above / positive.total - value)[negative.places],
+            (below / negative.total - value)[positive.places],
             np.array([-value, -value]),
         )
 
     return model.over_pairs(of_pair)
 
 
-def _share_below(values: Floats, others: Floats, shares: Floats) -> Floats:
-    """Return the share of other scores below each value, equal ones counting half."""
-    running = np.concatenate([[0.0], np.cumsum(shares)])
-    first, last = others.searchsorted(values), others.searchsorted(values, side="right")
+def _mass_below(values: Floats, other: Side) -> Floats:
+    """Return the mass of a class below each value, equal scores counting half."""
+    running = np.concatenate([[0.0], np.cumsum(other.mass)])
+    first, last = other.values.searchsorted(values), other.values.searchsorted(values, side="right")
     return np.asarray(0.5 * (running[first] + running[last]))
 
 
@@ -111,9 +111,10 @@ def ks(model: Scored) -> Estimate:
     def of_pair(scores: PairScores) -> tuple[float, Floats, Floats, Floats]:
         values = np.union1d(scores.negative.values, scores.positive.values)
         below = [
-            np.concatenate([[0.0], np.cumsum(side.shares)])[
+            np.concatenate([[0.0], np.cumsum(side.mass)])[
                 side.values.searchsorted(values, side="right")
             ]
+            / side.total
             for side in (scores.negative, scores.positive)
         ]
         gap = below[0] - below[1]

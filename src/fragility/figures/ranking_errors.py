@@ -17,28 +17,39 @@ from .._typing import Floats, Indices
 
 #: Pairs of more distinct scores are searched for a level on so many cells of equal mass first.
 _COARSE = 1 << 12
-#: How near the level of an optimum is searched for: the value is flat there.
-_NEAR = 1e-15
+#: How near the level of an optimum is searched for, among few and among very many scores: the value
+#: is flat there, so that a level that is off by this much changes it by far less.
+_NEAR, _NEAR_AMONG_MANY = 1e-15, 1e-9
 
 
-class _Side(NamedTuple):
-    """Distinct scores of a class, ascending; their shares; and the place of each case's score."""
+class Side(NamedTuple):
+    """Distinct scores of a class, ascending; their mass; and the place of each case's score."""
 
     values: Floats
-    shares: Floats
+    mass: Floats
     places: Indices
+
+    @property
+    def total(self) -> float:
+        """Mass of the class."""
+        return float(self.mass.sum())
+
+    @property
+    def shares(self) -> Floats:
+        """Share of each score in the mass of the class."""
+        return self.mass / self.total
 
     @classmethod
     def of(cls, scores: Floats, mass: Floats) -> Self:
         values, places = np.unique(scores, return_inverse=True)
-        return cls(values, np.bincount(places, mass).astype(np.float64) / mass.sum(), places)
+        return cls(values, np.bincount(places, mass).astype(np.float64), places)
 
     def coarse(self) -> Self:
         """Return means of neighbouring scores of about equal mass."""
-        middle = np.cumsum(self.shares) - 0.5 * self.shares
+        middle = (np.cumsum(self.mass) - 0.5 * self.mass) / self.total
         cells = np.unique((middle * _COARSE).astype(np.intp), return_inverse=True)[1]
-        shares = np.bincount(cells, self.shares).astype(np.float64)
-        return type(self)(np.bincount(cells, self.shares * self.values) / shares, shares, cells)
+        mass = np.bincount(cells, self.mass).astype(np.float64)
+        return type(self)(np.bincount(cells, self.mass * self.values) / mass, mass, cells)
 
 
 class PairScores:
@@ -54,17 +65,18 @@ class PairScores:
     def __init__(
         self, negatives: Floats, positives: Floats, negative_mass: Floats, positive_mass: Floats
     ) -> None:
-        sides = _Side.of(negatives, negative_mass), _Side.of(positives, positive_mass)
+        sides = Side.of(negatives, negative_mass), Side.of(positives, positive_mass)
         self._take(*sides)
 
-    def _take(self, negative: _Side, positive: _Side) -> None:
+    def _take(self, negative: Side, positive: Side) -> None:
         self.negative, self.positive = negative, positive
+        self.negative_shares, self.positive_shares = negative.shares, positive.shares
         # Excesses are differences of scores: about a common origin they keep all their digits.
         self.origin = float(positive.values[0])
-        self._below = _running(positive.shares)
-        self._sum_below = _running(positive.shares * (positive.values - self.origin))
-        self._above = 1.0 - _running(negative.shares)
-        centred = negative.shares * (negative.values - self.origin)
+        self._below = _running(self.positive_shares)
+        self._sum_below = _running(self.positive_shares * (positive.values - self.origin))
+        self._above = 1.0 - _running(self.negative_shares)
+        centred = self.negative_shares * (negative.values - self.origin)
         self._sum_above = centred.sum() - _running(centred)
 
     @property
@@ -80,18 +92,18 @@ class PairScores:
     @property
     def mean(self) -> float:
         """Mean ranking error."""
-        negative = self.negative.shares @ (self.negative.values - self.origin)
+        negative = self.negative_shares @ (self.negative.values - self.origin)
         return float(negative - self._sum_below[-1])
 
     def share_above(self, level: float) -> float:
         """Return the share of the errors above a level."""
         below = self.positive.values.searchsorted(self.negative.values - level)
-        return float(self.negative.shares @ self._below[below])
+        return float(self.negative_shares @ self._below[below])
 
     def share_from(self, level: float) -> float:
         """Return the share of the errors at or above a level."""
         below = self.positive.values.searchsorted(self.negative.values - level, side="right")
-        return float(self.negative.shares @ self._below[below])
+        return float(self.negative_shares @ self._below[below])
 
     def excess_of_negatives(self, scores: Floats, level: float) -> Floats:
         """Return the mean excess above a level of negatives with these scores."""
@@ -107,7 +119,7 @@ class PairScores:
 
     def excess(self, level: float) -> float:
         """Return the mean excess of all errors above a level."""
-        return float(self.negative.shares @ self.excess_of_negatives(self.negative.values, level))
+        return float(self.negative_shares @ self.excess_of_negatives(self.negative.values, level))
 
     def excess_influences(self, level: float, factor: float) -> tuple[Floats, Floats, Floats]:
         """Return how each case moves `factor` times the mean excess above a level.
@@ -133,7 +145,9 @@ class PairScores:
 
         Very many distinct scores are searched on cells of them first, to bracket the level.
         """
+        near_enough = _NEAR
         if max(self.negative.values.size, self.positive.values.size) > 2 * _COARSE:
+            near_enough = _NEAR_AMONG_MANY
             coarse = object.__new__(PairScores)
             coarse._take(self.negative.coarse(), self.positive.coarse())
             near = coarse.level_where(rising, low, high)
@@ -148,7 +162,7 @@ class PairScores:
             return low
         if at_high <= 0.0:
             return high
-        return bracketed_root(lambda t: rising(self, t), low, high, xtol=_NEAR, rtol=_NEAR)
+        return bracketed_root(lambda t: rising(self, t), low, high, xtol=near_enough, rtol=_NEAR)
 
 
 def _running(amounts: Floats) -> Floats:
