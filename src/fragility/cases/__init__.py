@@ -1,0 +1,1 @@
+"""What is measured: one table of cases, which figures, policies and reports are made of."""
