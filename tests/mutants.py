@@ -306,7 +306,7 @@ def naming(mutant: Mutant) -> list[str]:
     pattern = re.compile(rf"\b(?:{'|'.join(words)})\b")
     mentions = {
         file.relative_to(ROOT).as_posix(): len(pattern.findall(file.read_text(encoding="utf-8")))
-        for file in sorted((ROOT / "tests").glob("test_*.py"))
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
     }
     return sorted((file for file, n in mentions.items() if n), key=lambda file: -mentions[file])
 
