@@ -105,6 +105,7 @@ coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guaran
 	$(BIN)/python benchmarks/history.py
 	$(BIN)/python benchmarks/drift.py
 	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/sample.py
 
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
