@@ -166,3 +166,14 @@ class TestFolds:
             rows = np.flatnonzero(cases.cell == cell)
             ranks = np.argsort(np.argsort(cases.number[rows]))
             np.testing.assert_array_equal(folds[rows], ranks % 5)
+
+    def test_clusters_of_a_sample_are_dealt_by_their_number(self):
+        number = np.repeat([0.4, 0.1, 0.9, 0.2, 0.7, 0.5], 10)
+        cases = replace(drawn(11, n=60), number=number, cluster=np.repeat(np.arange(6), 10))
+        (folds,) = fold_assignments(replace(cases, count=np.ones(60)), cases.y, 0)
+        np.testing.assert_array_equal(folds, np.repeat([2, 0, 0, 1, 4, 3], 10))
+
+    def test_a_single_case_of_a_class_does_not_make_one_fold_of_all(self):
+        y = np.r_[1, np.zeros(30, dtype=int)]
+        (folds,) = fold_assignments(Cases(y, {"a": np.linspace(0, 1, 31)}), y, 0)
+        assert folds.max() == 4

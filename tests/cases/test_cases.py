@@ -130,3 +130,22 @@ def test_answers_have_a_truth_for_each_model():
     assert cases.answers
     assert cases.truth("a").tolist() == [1, 0]
     assert cases.take(np.array([1])).truth("b").tolist() == [0]
+
+
+def test_degrees_of_freedom_are_few_where_few_cases_are_most_of_the_error():
+    """Satterthwaite: twice the squared sum of squares over their squared deviations."""
+    cases, rng = drawn(6, 80)
+    influence = centred(cases, np.r_[50.0, rng.standard_normal(79)])
+    squares = [(w * i) ** 2 for w, i in zip(cases.unit, influence, strict=True)]
+    total = sum(squares)
+    excess = sum(s * s for s in squares) - total**2 / 80
+    assert cases.spread(influence).freedom == pytest.approx(2 * total**2 / excess, rel=1e-9)
+    assert cases.spread(influence).freedom < 3.0
+    by_class = 0.0
+    for code in (0, 1):
+        of_class = [s for s, y in zip(squares, cases.y, strict=True) if y == code]
+        by_class += sum(s * s for s in of_class) - sum(of_class) ** 2 / len(of_class)
+    freedom = cases.spread(influence, cases.y).freedom
+    assert freedom == pytest.approx(2 * total**2 / by_class, rel=1e-9)
+    # Equal squares do not make few cases many.
+    assert cases.spread(np.where(np.arange(80) % 2, 1.0, -1.0)).freedom == 79.0
