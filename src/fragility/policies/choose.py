@@ -1,6 +1,6 @@
 r"""Choose a policy, and decide every case by a policy that was chosen without it.
 
-`choose_policy` is the whole search: costs become sums along a key (`cuts.SortedCases`), a rule says
+`PolicySearch` is the whole of it: costs become sums along a key (`cuts.SortedCases`), a rule says
 how far they are those that happened and how far those that calibrated probabilities expect, limits
 of errors say which cuts are allowed (`guarantee`), and the cheapest or the least fragile of these
 cuts is the policy. The same search on four fifths of the cases decides the rest of them: what a
@@ -9,8 +9,8 @@ policy costs is measured on cases that did not choose it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Literal, NamedTuple
@@ -158,9 +158,6 @@ class ChosenPolicy:
         Share of the mass that the model decides alone.
     within_capacity : bool
     guarantees : tuple of Guarantee
-    held_out, without_review : HeldOut
-        Decisions by policies that were chosen without each case: by this rule, and by the same rule
-        if nothing can be reviewed.
     fragility : FragileCost, optional
         How fast a shift raises the mean cost; None if reviews are not on offer.
     notes : tuple of str
@@ -173,31 +170,19 @@ class ChosenPolicy:
     automation_rate: float
     within_capacity: bool
     guarantees: tuple[Guarantee, ...]
-    held_out: HeldOut
-    without_review: HeldOut
     fragility: FragileCost | None
     notes: tuple[str, ...]
 
 
-def choose_policy(
-    cases: Cases,
-    model: str,
-    costs: Costs,
-    *,
-    limits: Limits | None = None,
-    rule: Rule = "auto",
-    criterion: Criterion = "cost",
-    cost_tolerance: float = 0.1,
-    confidence_level: float = 0.95,
-    random_state: int = 0,
-) -> ChosenPolicy:
-    """Choose what a model decides alone and what a human reviews.
+@dataclass(frozen=True, eq=False)
+class PolicySearch:
+    """Cases of one model that choose what the model decides alone, and how they choose it.
 
     Parameters
     ----------
     cases : Cases
     model : str
-    costs : Costs
+    user_costs : Costs
     limits : Limits, optional
         Limits of errors, and of the share of cases that can be reviewed.
     rule : {"auto", "tuned", "expected_cost", "confidence"}, default="auto"
@@ -209,37 +194,74 @@ def choose_policy(
         "fragility": of all policies that cost at most best + cost_tolerance · (full review − best),
         the one whose cost is least fragile when the mix of cases shifts.
     cost_tolerance : float, default=0.1
-    confidence_level : float, default=0.95
-        Of the interval of the fragility.
     random_state : int, default=0
         Seed of the folds and of the order of bets; a sample has its own numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fragility.cases.cases import Cases
+    >>> from fragility.policies.choose import PolicySearch
+    >>> from fragility.policies.costs import Costs
+    >>> score = np.linspace(0.001, 0.999, 2000)
+    >>> sick = (np.random.default_rng(0).random(2000) < score).astype(int)
+    >>> costs = Costs(miss=5, false_alarm=1, review=0.3)
+    >>> search = PolicySearch(Cases(sick, {"model": score}), "model", costs)
+    >>> policy = search.policy()
+    >>> round(policy.lower, 2), round(policy.upper, 2)
+    (0.05, 0.71)
+    >>> held_out, without_review = search.held_out()
+    >>> print(f"{held_out.cost.mean():.2f} {without_review.cost.mean():.2f}")
+    0.25 0.44
     """
-    check_choice(rule, RULES, "rule")
-    check_choice(criterion, ("cost", "fragility"), "criterion")
-    tolerance = check_share(cost_tolerance, "cost_tolerance")
-    level = check_confidence(confidence_level, "confidence_level")
-    limits = (limits or Limits()).checked(len(cases.labels), answers=cases.answers)
-    require(
-        rule != "confidence" or not (limits.errors or criterion == "fragility"),
-        'rule="confidence" is the plain threshold of the confidence, for comparison: it takes '
-        "neither limits of errors nor the criterion 'fragility'.",
-    )
-    search = _Search(cases, model, costs, limits, rule, criterion, tolerance, random_state)
-    return search.policy(level)
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Cases of one model that choose a policy, and how it is chosen."""
 
     cases: Cases
     model: str
     user_costs: Costs
-    limits: Limits
-    rule: Rule
-    criterion: Criterion
-    cost_tolerance: float
-    random_state: int
+    limits: Limits = field(default_factory=Limits)
+    rule: Rule = "auto"
+    criterion: Criterion = "cost"
+    cost_tolerance: float = 0.1
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.rule, RULES, "rule")
+        check_choice(self.criterion, ("cost", "fragility"), "criterion")
+        check_share(self.cost_tolerance, "cost_tolerance")
+        limits = self.limits.checked(len(self.cases.labels), answers=self.cases.answers)
+        object.__setattr__(self, "limits", limits)
+        require(
+            self.rule != "confidence" or not (limits.errors or self.criterion == "fragility"),
+            'rule="confidence" is the plain threshold of the confidence, for comparison: it takes '
+            "neither limits of errors nor the criterion 'fragility'.",
+        )
+        require(
+            self.cases.n >= LEAST_CASES,
+            "A policy is chosen on some cases and measured on others, which takes at least "
+            f"{LEAST_CASES} cases (of positive weight); got {self.cases.n}.",
+        )
+        if not self.offers_reviews:
+            self._check_without_reviews()
+
+    def _check_without_reviews(self) -> None:
+        """Refuse what needs reviews."""
+        remedy = "without a cost of reviews they are not on offer: give Costs(review=...)."
+        n_abstained = int(np.count_nonzero(self.abstained))
+        require(
+            not n_abstained,
+            f"{self.model} abstained on {n_abstained:,} of {self.cases.n:,} cases, which a human "
+            f"must decide; {remedy}",
+        )
+        require(
+            self.criterion == "cost",
+            f"criterion='fragility' compares with the cost of full review; {remedy}",
+        )
+        # One limit of one kind of errors can be kept by one cut, too.
+        require(
+            not self.limits.errors
+            or [*self.limits.errors] in (["miss_rate"], ["false_alarm_rate"]),
+            f"Cases that a limit of errors keeps from the model need a review; {remedy}",
+        )
 
     @cached_property
     def scores(self) -> Floats:
@@ -279,18 +301,44 @@ class _Search:
             return 0.0
         return 1.0 if self.limits.capacity is None else self.limits.capacity
 
-    def policy(self, confidence_level: float) -> ChosenPolicy:
-        """Return the policy of all cases, with decisions by policies of the other folds."""
-        self._check()
-        deals = fold_assignments(self.cases, self.model, self.random_state)
-        maps = [self._map(deals[0] != fold) for fold in range(int(deals[0].max()) + 1)]
-        everyone = np.arange(self.cases.n)
-        probability_map = self._map(everyone)
-        table = self._table(probability_map, everyone)
-        certified = Certified(table.allowed, ())
-        if self.limits.errors:
-            path = self._path_cases(table, self._cross_fitted(deals[0], maps), everyone)
-            certified = certify(table, path, self.limits)
+    @cached_property
+    def _deals(self) -> list[Integers]:
+        return fold_assignments(self.cases, self.model, self.random_state)
+
+    @cached_property
+    def _maps(self) -> list[ProbabilityMap]:
+        """Maps of the first deal, each fitted to the other folds."""
+        folds = self._deals[0]
+        return [self._map(folds != fold) for fold in range(int(folds.max()) + 1)]
+
+    @cached_property
+    def probability_map(self) -> ProbabilityMap:
+        """Map fitted to all cases."""
+        return self._map(np.ones(self.cases.n, dtype=np.bool_))
+
+    @cached_property
+    def _whole(self) -> SortedCases:
+        return self._table(self.probability_map, np.arange(self.cases.n))
+
+    @cached_property
+    def _certified(self) -> Certified:
+        """Cuts of all cases that keep the limits of errors."""
+        table = self._whole
+        if not self.limits.errors:
+            return Certified(table.allowed, ())
+        path = self._path_cases(table, self._cross_fitted(), np.arange(self.cases.n))
+        return certify(table, path, self.limits)
+
+    def policy(self, confidence_level: float = 0.95) -> ChosenPolicy:
+        """Return the policy of all cases.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Of the interval of the fragility.
+        """
+        check_confidence(confidence_level, "confidence_level")
+        table, certified = self._whole, self._certified
         cuts = self._cuts(table, certified.allowed)
         fragility = None
         if self.offers_reviews:
@@ -298,67 +346,62 @@ class _Search:
             fragility = fragility_of(table, cuts, bound, confidence_level)
         lower, upper = self._thresholds(table, cuts, certified)
         without_review = self._cheapest(table, table.allowed, 0.0)
-        held_out, held_out_without_review = self._held_out(deals, maps, table, certified)
-        decisions = self._keyed(probability_map).decide(lower, upper)
-        mass = self.cases.mass
-        reviewed = float(mass @ (decisions == self.review)) / float(mass.sum())
+        suggestion = min(max(table.threshold(without_review.lower), lower), upper)
+        is_review = table.keyed.decide(lower, upper) == self.review
+        reviewed = float(table.mass @ is_review) / float(table.mass.sum())
         within_capacity = reviewed <= self.capacity + 1e-9
         return ChosenPolicy(
             lower,
             upper,
-            min(max(table.threshold(without_review.lower), lower), upper),
-            probability_map,
+            suggestion,
+            self.probability_map,
             1.0 - reviewed,
             within_capacity,
             certified.guarantees,
-            held_out,
-            held_out_without_review,
             fragility,
-            tuple(self._notes(probability_map, within_capacity)),
+            tuple(self._notes(within_capacity)),
         )
 
-    def _check(self) -> None:
-        """Refuse too few cases, and what needs reviews if they are not on offer."""
-        require(
-            self.cases.n >= LEAST_CASES,
-            "A policy is chosen on some cases and measured on others, which takes at least "
-            f"{LEAST_CASES} cases (of positive weight); got {self.cases.n}.",
-        )
-        if self.offers_reviews:
-            return
-        remedy = "without a cost of reviews they are not on offer: give Costs(review=...)."
-        require(
-            not self.abstained.any(),
-            f"{self.model} abstained on {int(self.abstained.sum()):,} of {self.cases.n:,} cases, "
-            f"which a human must decide; {remedy}",
-        )
-        require(
-            self.criterion == "cost",
-            f"criterion='fragility' compares with the cost of full review; {remedy}",
-        )
-        one_sided = [*self.limits.errors] in (["miss_rate"], ["false_alarm_rate"])
-        require(
-            one_sided or not self.limits.errors,
-            f"Cases that a limit of errors keeps from the model need a review; {remedy}",
-        )
+    def held_out(self) -> tuple[HeldOut, HeldOut]:
+        """Return decisions on each case by policies that were chosen without it.
 
-    def _notes(self, probability_map: ProbabilityMap, within_capacity: bool) -> Iterator[str]:
+        Returns
+        -------
+        policy, without_review : HeldOut
+            By this search, and by the same rule if nothing can be reviewed.
+        """
+        decisions = np.empty((2, len(self._deals), self.cases.n), dtype=np.int64)
+        for deal, folds in enumerate(self._deals):
+            for fold in range(int(folds.max()) + 1):
+                others, rows = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+                probability_map = self._maps[fold] if deal == 0 else self._map(folds != fold)
+                table = self._table(probability_map, others, MOST_GROUPS)
+                certified = self._certified_by(table)
+                cuts = self._cuts(table, certified.allowed)
+                without_review = self._cheapest(table, table.allowed, 0.0)
+                keyed = self._keyed(probability_map).take(rows)
+                thresholds = self._thresholds(table, cuts, certified)
+                decisions[0, deal, rows] = keyed.decide(*thresholds)
+                lower, upper = (table.threshold(cut) for cut in without_review[:2])
+                decisions[1, deal, rows] = keyed.decide(lower, upper)
+        rows = np.arange(self.cases.n)
+        policy, bare = (HeldOut(by, self.costs.paid[rows, by].mean(axis=0)) for by in decisions)
+        return policy, bare
+
+    def _notes(self, within_capacity: bool) -> Iterator[str]:
         """Yield what a user should know of the policy."""
-        if not probability_map.is_fitted and self.rule in ("auto", "expected_cost"):
+        if not self.probability_map.is_fitted and self.rule in ("auto", "expected_cost"):
             yield UNCALIBRATED
-        if probability_map.falls:
+        if self.probability_map.falls:
             yield FALLING_ANSWERS if self.cases.answers else FALLING
         if not within_capacity:
             yield OVER_CAPACITY if self.limits.errors else ABSTAINED_TOO_OFTEN
 
-    def _map(self, rows: Mask | Indices) -> ProbabilityMap:
+    def _map(self, chosen: Mask) -> ProbabilityMap:
         """Fit a map to some of the cases, but for those without a score."""
-        chosen = np.zeros(self.cases.n, dtype=np.bool_)
-        chosen[rows] = True
-        chosen &= ~self.abstained
-        return fitted_map(
-            self.scores[chosen], self.truth[chosen], self.cases.mass[chosen], self.cases.positive
-        )
+        rows = np.flatnonzero(chosen & ~self.abstained)
+        columns = self.scores[rows], self.truth[rows], self.cases.mass[rows]
+        return fitted_map(*columns, self.cases.positive)
 
     def _keyed(self, probability_map: ProbabilityMap) -> KeyedCases:
         """Return what a policy sees of each case under a map."""
@@ -467,12 +510,11 @@ class _Search:
         (highest,), (lowest,) = table.closest_thresholds(*(np.array([cut]) for cut in bounds))
         return min(lower, float(highest)), max(upper, float(lowest))
 
-    def _cross_fitted(self, folds: Integers, maps: Sequence[ProbabilityMap]) -> KeyedCases:
+    def _cross_fitted(self) -> KeyedCases:
         """Return what a policy sees of each case under the map of the other folds."""
-        cross_fitted = self._keyed(maps[0])
-        for fold, probability_map in enumerate(maps[1:], start=1):
-            rows = np.flatnonzero(folds == fold)
-            keyed = self._keyed(probability_map)
+        cross_fitted = self._keyed(self._maps[0])
+        for fold, probability_map in enumerate(self._maps[1:], start=1):
+            rows, keyed = np.flatnonzero(self._deals[0] == fold), self._keyed(probability_map)
             for column, values in zip(cross_fitted, keyed, strict=True):
                 column[rows] = values[rows]
         return cross_fitted
@@ -488,8 +530,8 @@ class _Search:
         """Return the cases that prove the limits: all, or the plain half of a sample."""
         cases = self.cases
         if cases.plain is not None:
-            rows = rows[cases.plain[rows]]
-        keyed, abstained = keyed.take(rows), self.abstained[rows]
+            keyed, rows = keyed.take(np.flatnonzero(cases.plain[rows])), rows[cases.plain[rows]]
+        abstained = self.abstained[rows]
         decided = keyed.actions[np.arange(rows.size), np.where(keyed.is_low, 0, 2)]
         group = np.searchsorted(table.low, keyed.key, side="right") - 1
         path = PathCases(
@@ -504,46 +546,14 @@ class _Search:
         order = random_generator(self.random_state + 1).permutation(int(cluster.max()) + 1)
         return path._replace(weight=cases.unit[rows], cluster=order[cluster[rows]])
 
-    def _held_out(
-        self,
-        deals: Sequence[Integers],
-        maps: Sequence[ProbabilityMap],
-        whole: SortedCases,
-        certified: Certified,
-    ) -> tuple[HeldOut, HeldOut]:
-        """Return decisions by the policies of other folds, with reviews and without."""
-        decisions = np.empty((2, len(deals), self.cases.n), dtype=np.int64)
-        for deal, folds in enumerate(deals):
-            for fold in range(int(folds.max()) + 1):
-                others, rows = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-                probability_map = maps[fold] if deal == 0 else self._map(others)
-                table = self._table(probability_map, others, MOST_GROUPS)
-                keyed = self._keyed(probability_map)
-                limited = self._certified_by(table, keyed, others, whole, certified)
-                cuts = self._cuts(table, limited.allowed)
-                without_review = self._cheapest(table, table.allowed, 0.0)
-                keyed = keyed.take(rows)
-                decisions[0, deal, rows] = keyed.decide(*self._thresholds(table, cuts, limited))
-                lower, upper = (table.threshold(cut) for cut in without_review[:2])
-                decisions[1, deal, rows] = keyed.decide(lower, upper)
-        rows = np.arange(self.cases.n)
-        policy, bare = (HeldOut(by, self.costs.paid[rows, by].mean(axis=0)) for by in decisions)
-        return policy, bare
-
-    def _certified_by(
-        self,
-        table: SortedCases,
-        keyed: KeyedCases,
-        rows: Indices,
-        whole: SortedCases,
-        certified: Certified,
-    ) -> Certified:
+    def _certified_by(self, table: SortedCases) -> Certified:
         """Return the cuts that keep the limits on some of the cases, as if they were as many."""
+        certified = self._certified
         if not certified.guarantees:
             return Certified(table.allowed, ())
         if self._is_weighted:  # bets on fewer clusters prove less: limits are those of all cases
-            return certified._replace(allowed=table.translated(certified.allowed, whole))
-        path = self._path_cases(table, keyed, rows)
+            return certified._replace(allowed=table.translated(certified.allowed, self._whole))
+        path = self._path_cases(table, table.keyed, table.rows)
         n = self.cases.n if self.cases.plain is None else int(self.cases.plain.sum())
         return certify(table, path, self.limits, n / path.price.size)
 

@@ -11,7 +11,7 @@ With weights or clusters the tests are bets on one cluster after the other (Vill
 
 All of this is a theorem if the path does not depend on these labels. Paths of two classes use
 calibration maps that were fitted to the other folds; that the limits hold there, too, rests on
-simulation (``benchmarks/guarantees.py``).
+simulation (``benchmarks/policy_guarantees.py``).
 """
 
 from __future__ import annotations
