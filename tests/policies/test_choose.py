@@ -165,6 +165,23 @@ def test_capacity_counts_the_cases_that_the_model_abstained_on():
     assert 0.69 <= policy.automation_rate <= 0.71
 
 
+@pytest.mark.parametrize("share", [0.2, 0.3])
+def test_two_classes_may_abstain_and_these_cases_take_capacity(share):
+    cases = two_classes(4, n=100)
+    score = cases.scores["m"].copy()
+    score[::10] = nan
+    costs, scored = Costs([[0, 1], [5, 0]], review=0.1), ~np.isnan(score)
+    search = PolicySearch(
+        replace(cases, scores={"m": score}), "m", costs, Limits(capacity=share), "tuned"
+    )
+    policy = search.policy()
+    room = (100 * share - 10) / 90
+    alone = PolicySearch(cases.take(scored), "m", costs, Limits(capacity=room), "tuned").policy()
+    assert (policy.lower, policy.upper) == (alone.lower, alone.upper)
+    assert policy.automation_rate == pytest.approx(0.9 * alone.automation_rate)
+    assert (search.held_out()[0].decisions[:, ~scored] == 2).all()
+
+
 def test_without_a_review_cost_two_classes_have_one_cut():
     cases = two_classes(5, n=300)
     costs = Costs(miss=5, false_alarm=1)
@@ -246,16 +263,17 @@ def test_clusters_of_one_class_each_are_refused():
         PolicySearch(cases, "m", Costs(1, review=0.1)).held_out()
 
 
-def test_held_out_decisions_do_not_depend_on_the_class_of_the_case():
+@pytest.mark.parametrize("rule", ["tuned", "expected_cost"])
+def test_held_out_decisions_do_not_depend_on_the_class_of_the_case(rule):
     """Folds of clusters do not look at classes, so another class changes other cases alone."""
     cases = two_classes(6, n=60, cluster=np.arange(60))
     costs = Costs([[0, 1], [5, 0]], review=0.3)
-    before = PolicySearch(cases, "m", costs, rule="tuned").held_out()[0].decisions
+    before = PolicySearch(cases, "m", costs, rule=rule).held_out()[0].decisions
     changed = 0
     for k in range(0, 60, 4):
         y = cases.y.copy()
         y[k] = 1 - y[k]
-        after = PolicySearch(replace(cases, y=y), "m", costs, rule="tuned").held_out()[0].decisions
+        after = PolicySearch(replace(cases, y=y), "m", costs, rule=rule).held_out()[0].decisions
         assert (after[:, k] == before[:, k]).all()
         changed += int((after != before).any())
     assert changed > 0  # the change is large enough to move other decisions

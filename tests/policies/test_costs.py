@@ -99,6 +99,13 @@ def test_expected_costs_use_the_mean_decisions_of_reviewers_on_each_class():
         assert costs.reviewed[code] == pytest.approx(mean)
 
 
+def test_costs_by_case_have_the_mean_of_the_mass_in_the_matrix():
+    weight = np.random.default_rng(3).uniform(0.5, 2, N)
+    costs = decision_costs(table(weight=weight), Costs(BY_CASE, review=0.5), "m")
+    mean = np.average(BY_CASE, weights=weight)
+    np.testing.assert_allclose(costs.matrix, mean * np.array(ONES))
+
+
 def test_costs_of_another_class_keep_the_amount_of_the_case():
     costs = decision_costs(table(), Costs(BY_CASE, review=0.5, reviewer_error=0.25), "m")
     decisions = np.tile([0, 3, 2], (N, 1))

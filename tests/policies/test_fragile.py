@@ -54,6 +54,24 @@ def test_no_pair_of_thresholds_is_less_fragile(seed):
     assert low <= policy.fragility.fragility <= high
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_at_which_no_case_exceeds_the_bound_have_no_fragility(seed):
+    """Deciding all positive costs at most .5, within the bound, but it is not the cheapest."""
+    cases = two_classes(seed, n=80, digits=1)
+    costs = Costs([[0, 0.5], [1.2, 0]], review=0.9)
+    options = {"rule": "tuned", "cost_tolerance": 0.8}
+    cheapest = PolicySearch(cases, "m", costs, **options).policy()
+    policy = PolicySearch(cases, "m", costs, criterion="fragility", **options).policy()
+    assert cheapest.fragility.fragility > 0.0
+    assert policy.fragility.fragility == 0.0
+    bound = policy.fragility.bound
+    means = [paid.mean() for _, paid in pairs_of(cases, costs) if paid.max() <= bound]
+    paid = dict(pairs_of(cases, costs))
+    score = np.append(np.unique(cases.scores["m"]), inf)
+    pair = tuple(score[np.searchsorted(score, cut)] for cut in (policy.lower, policy.upper))
+    assert paid[pair].mean() == pytest.approx(min(means))
+
+
 def test_no_tolerance_makes_the_cheapest_cost_infinitely_fragile():
     policy = PolicySearch(
         two_classes(1), "m", Costs(3, review=0.4), criterion="fragility", cost_tolerance=0.0

@@ -81,51 +81,112 @@ def test_each_case_can_count_as_several(scale):
     assert test.proved_prices()[0] == expected
 
 
+def literal_price(p, matrix, review, error):
+    """Price per error at which deciding a case of probabilities p alone stops paying."""
+    expected = [sum(p[y] * matrix[y][d] for y in (0, 1)) for d in (0, 1)]
+    human = sum(p[y] * ((1 - error) * matrix[y][y] + error * matrix[y][1 - y]) for y in (0, 1))
+    decided = 0 if expected[0] < expected[1] else 1
+    return (review + human - expected[decided]) / (1 - p[decided]), decided
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_path_automates_by_the_price_of_an_error(seed):
+    y, score = model(seed, 200, 1.5)
+    score = np.round(score, 2)
+    matrix, review, error, limit = [[0.0, 1.0], [4.0, 0.25]], 0.4, 0.05, 0.08
+    search = PolicySearch(
+        Cases(y, {"m": score}),
+        "m",
+        Costs(matrix, review=review, reviewer_error=error),
+        Limits(error_share=limit, level=0.8),
+    )
+    folds, maps = search._deals[0], search._maps
+    prices, wrong = [], []
+    for k in range(200):
+        p = maps[folds[k]](score[k : k + 1])[0]
+        price, decided = literal_price(p, matrix, review, error)
+        prices.append(price)
+        wrong.append(decided != y[k])
+    automated = reference.automated_for_share(prices, wrong, limit, 0.2)
+    stop = max((prices[k] for k in range(200) if k not in automated), default=-inf)
+    values = np.unique(score)
+    whole = [literal_price(p, matrix, review, error) for p in search.probability_map(values)]
+    lower = sum(price > stop and decided == 0 for price, decided in whole)
+    upper = sum(not (price > stop and decided == 1) for price, decided in whole)
+    assert search._certified.allowed[:2] == (lower, upper)
+    assert 0 < lower < upper < values.size
+
+
+def test_the_same_limits_are_proved_for_folds_as_if_they_had_all_cases():
+    """160 cases can prove an error share of 2 %, four fifths of them cannot."""
+    score = np.linspace(0.001, 0.999, 160)
+    y = (score > 0.5).astype(int)
+    search = PolicySearch(Cases(y, {"m": score}), "m", COSTS, Limits(error_share=0.02))
+    assert search.policy().guarantees[0].proved
+    assert (search.held_out()[0].decisions < 2).mean() > 0.5
+
+
 @pytest.mark.parametrize("name", ["error_share", "error_rate"])
 @pytest.mark.parametrize("seed", range(4))
 def test_bets_are_placed_on_one_cluster_after_the_other(seed, name):
     rng = np.random.default_rng(seed)
-    price, wrong, cases = path(seed, 900)
-    cluster, weight = rng.integers(0, 300, 900), rng.uniform(0.5, 2, 900)
-    cluster = np.unique(cluster, return_inverse=True)[1]
-    cases = cases._replace(weight=weight, cluster=cluster)
-    limit = 0.15 if name == "error_share" else 0.3
-    proved = cases.test(name, limit, 0.05, 1.0).proved_prices()
+    price, wrong, _ = path(seed, 900)
+    order = np.argsort(-price, kind="stable")
+    price, wrong = price[order], wrong[order]
+    cluster = np.unique(rng.integers(0, 300, 900), return_inverse=True)[1]
+    weight = rng.uniform(0.5, 2, 900)
+    cases = PathCases(price, wrong, np.zeros(900, dtype=np.intp), wrong, weight, cluster)
+    limit = 0.06 if name == "error_share" else 0.3
+    test = cases.test(name, limit, 0.05, 1.0)
 
     def sums(mask):
         return np.bincount(cluster, weight * mask)
 
-    def wins(automated):
+    outcomes = []
+    for end in range(20, 901, 8):
+        automated = np.arange(900) < end
         base = sums(automated) if name == "error_rate" else sums(True)
-        largest = sums(True).max()
-        return reference.bets_win(sums(automated & wrong), base, limit, 0.05, largest)
-
-    assert proved.size
+        errors, largest = sums(automated & wrong), sums(True).max()
+        outcomes.append(reference.bets_win(errors, base, limit, 0.05, largest))
+        assert test._wins(automated) == outcomes[-1]
+    assert len({*outcomes}) == 2
+    proved = test.proved_prices()
     for proved_price in proved:
-        assert wins(price >= proved_price if name == "error_rate" else price > proved_price)
+        assert test._wins(price >= proved_price if name == "error_rate" else price > proved_price)
     # The path ends at the first of 200 points that is lost.
-    if name == "error_share" and proved[0] > -inf:
-        errors = np.sort(price[wrong])[::-1]
-        points = errors[np.linspace(0, errors.size - 1, min(200, errors.size)).astype(int)]
+    if name == "error_share" and proved.size and proved[0] > -inf:
+        points = price[wrong]
+        points = points[np.linspace(0, points.size - 1, min(200, points.size)).astype(int)]
         following = np.unique(np.append(points[points < proved[0]], -inf))[-1]
-        assert not wins(price > following)
+        assert not test._wins(price > following)
 
 
 @pytest.mark.parametrize("positive", [0, 1])
-def test_misses_and_false_alarms_are_limited_by_scores_of_their_class(positive):
-    y, score = model(5, 400)
-    cases = Cases(y, {"m": score}, positive=positive)
-    is_positive = y == positive
+@pytest.mark.parametrize("weighted", [False, True])
+def test_misses_and_false_alarms_are_limited_by_scores_of_their_class(positive, weighted):
+    y, score = model(5, 600)
+    score = np.round(score, 2)
+    if positive == 0:
+        y = 1 - y
+    weight = np.full(600, 1.0)
+    weight[0] += 1e-9 * weighted  # bets are for cases that differ in weight
+    cases = Cases(y, {"m": score}, positive=positive, weight=weight)
+    values, is_positive = np.unique(score), y == positive
     limit, delta = 0.1, 0.05
-    policy = PolicySearch(cases, "m", COSTS, limits=Limits(miss_rate=limit)).policy()
-    if not policy.guarantees[0].proved:
-        assert policy.lower == 0.0
+
+    def allowed(**limits):
+        return PolicySearch(cases, "m", COSTS, Limits(**limits))._certified.allowed
+
+    lower, upper = allowed(miss_rate=limit)[0], allowed(false_alarm_rate=limit)[1]
+    if weighted:  # bets prove less than counts
+        most = np.quantile(score[is_positive], limit), np.quantile(score[~is_positive], 1 - limit)
+        assert 0 < lower < np.searchsorted(values, most[0])
+        assert values.size > upper > np.searchsorted(values, most[1])
         return
     most = reference.most_errors(int(is_positive.sum()), limit, delta)
-    assert policy.lower <= np.sort(score[is_positive])[most]
-    policy = PolicySearch(cases, "m", COSTS, limits=Limits(false_alarm_rate=limit)).policy()
+    assert values[lower] == np.sort(score[is_positive])[most]
     most = reference.most_errors(int((~is_positive).sum()), limit, delta)
-    assert policy.upper > np.sort(score[~is_positive])[::-1][most]
+    assert values[upper - 1] == np.sort(score[~is_positive])[::-1][most]
 
 
 def test_thresholds_automate_no_score_beyond_the_certified_ones():

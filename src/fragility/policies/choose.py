@@ -531,13 +531,12 @@ class PolicySearch:
         cases = self.cases
         if cases.plain is not None:
             keyed, rows = keyed.take(np.flatnonzero(cases.plain[rows])), rows[cases.plain[rows]]
-        abstained = self.abstained[rows]
         decided = keyed.actions[np.arange(rows.size), np.where(keyed.is_low, 0, 2)]
         group = np.searchsorted(table.low, keyed.key, side="right") - 1
         path = PathCases(
             keyed.price,
-            (decided != self.truth[rows]) & ~abstained,
-            np.where(abstained, -1, group),
+            decided != self.truth[rows],
+            np.where(self.abstained[rows], -1, group),
             self.truth[rows] == cases.positive,
         )
         if not self._is_weighted:

@@ -185,7 +185,7 @@ class PathCases(NamedTuple):
             # Positives are missed in ascending order of the score, false alarms in descending.
             group = np.where(self.group >= 0, self.group, inf if is_miss else -inf)
             price, counted = (-group, self.is_positive) if is_miss else (group, ~self.is_positive)
-            is_wrong = counted & (self.group >= 0)
+            is_wrong = counted
         rows = np.flatnonzero(counted)
         order = rows[np.argsort(-price[rows], kind="stable")]
         errors = name, price[order], is_wrong[order], limit, delta
@@ -413,7 +413,7 @@ class _Bets(_LimitTest):
             steps = np.linspace(_FIRST_SHARE * price.size, price.size, _POINTS).astype(int) - 1
             tried = price[np.unique(np.maximum(steps, 0))]
         else:
-            errors = price[self.is_wrong]
+            errors = price[self.is_wrong & (price > -inf)]
             steps = np.linspace(0, errors.size - 1, min(_POINTS, errors.size)).astype(int)
             tried = np.append(errors[steps], -inf)
         passed = []
