@@ -134,6 +134,33 @@ def test_several_classes_are_cut_where_it_is_cheapest(seed, rule):
     assert policy.upper == inf
 
 
+@pytest.mark.parametrize("positive", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_confidence_rule_has_one_threshold_of_the_confidence(seed, positive):
+    cases = two_classes(seed, digits=1, positive=positive)
+    score, y = cases.scores["m"].copy(), cases.y
+    score[::9] = 0.5
+    costs = Costs([[0, 1], [2, 0]], review=0.4)
+    paid = action_costs(cases, costs, "m")
+    policy = PolicySearch(
+        replace(cases, scores={"m": score}), "m", costs, rule="confidence"
+    ).policy()
+    # At one half the first class is predicted, be it the positive one or not.
+    first = 1 - score if positive == 1 else score
+    predicted = np.where(first >= 0.5, 0, 1)
+    confidence = np.maximum(score, 1 - score)
+    rows = np.arange(y.size)
+    least = min(
+        paid[rows, np.where(confidence > level, predicted, 2)].sum() for level in [0.0, *confidence]
+    )
+    decided = np.where(
+        score < policy.lower, 1 - positive, np.where(score >= policy.upper, positive, 2)
+    )
+    assert paid[rows, decided].sum() == pytest.approx(least)
+    alone = decided < 2
+    assert (decided[alone] == predicted[alone]).all()
+
+
 def answers(seed, n=200):
     rng = np.random.default_rng(seed)
     confidence = rng.random(n)

@@ -117,6 +117,36 @@ def test_the_path_automates_by_the_price_of_an_error(seed):
     assert 0 < lower < upper < values.size
 
 
+def test_answers_are_given_above_the_error_that_goes_beyond():
+    rng = np.random.default_rng(0)
+    confidence = np.round(rng.random(300), 2)
+    right = rng.random(300) < confidence
+    confidence[::20] = np.nan
+    answers = Cases({"m": right}, {"m": confidence}, ("wrong", "right"))
+    search = PolicySearch(answers, "m", Costs(1, review=0.9), Limits(error_share=0.1))
+    price = np.where(np.isnan(confidence), -inf, confidence)
+    wrong = ~right & (price > -inf)
+    automated = reference.automated_for_share(price.tolist(), wrong.tolist(), 0.1, 0.05)
+    assert search.policy().upper == min(confidence[k] for k in automated)
+
+
+def test_a_model_without_errors_may_decide_losses_that_nobody_has_seen():
+    p = np.random.default_rng(0).dirichlet(np.full(3, 0.1), 200)
+    cases = Cases(p.argmax(axis=1), {"m": p}, (0, 1, 2))
+    limits = Limits(error_share=0.05)
+    assert PolicySearch(cases, "m", Costs(1, review=0.9), limits).policy().lower == inf
+
+
+def test_cuts_of_a_table_are_the_same_cuts_of_itself():
+    y, score = model(0, 50)
+    table = PolicySearch(Cases(y, {"m": score}), "m", COSTS)._whole
+    pairs = np.array([0, 3, 20, 50]), np.array([9, 3, 50, 50])
+    allowed = table.allowed._replace(highest_lower=7, lowest_upper=31, pairs=pairs)
+    translated = table.translated(allowed, table)
+    assert translated[:2] == (7, 31)
+    np.testing.assert_array_equal(translated.pairs, pairs)
+
+
 def test_the_same_limits_are_proved_for_folds_as_if_they_had_all_cases():
     """160 cases can prove an error share of 2 %, four fifths of them cannot."""
     score = np.linspace(0.001, 0.999, 160)
@@ -130,21 +160,21 @@ def test_the_same_limits_are_proved_for_folds_as_if_they_had_all_cases():
 @pytest.mark.parametrize("seed", range(4))
 def test_bets_are_placed_on_one_cluster_after_the_other(seed, name):
     rng = np.random.default_rng(seed)
-    price, wrong, _ = path(seed, 900)
+    price, wrong, _ = path(seed, 500)
     order = np.argsort(-price, kind="stable")
     price, wrong = price[order], wrong[order]
-    cluster = np.unique(rng.integers(0, 300, 900), return_inverse=True)[1]
-    weight = rng.uniform(0.5, 2, 900)
-    cases = PathCases(price, wrong, np.zeros(900, dtype=np.intp), wrong, weight, cluster)
-    limit = 0.06 if name == "error_share" else 0.3
+    cluster = np.unique(rng.integers(0, 120, 500), return_inverse=True)[1]
+    weight = rng.uniform(0.5, 2, 500)
+    cases = PathCases(price, wrong, np.zeros(500, dtype=np.intp), wrong, weight, cluster)
+    limit = 0.08 if name == "error_share" else 0.3
     test = cases.test(name, limit, 0.05, 1.0)
 
     def sums(mask):
         return np.bincount(cluster, weight * mask)
 
     outcomes = []
-    for end in range(20, 901, 8):
-        automated = np.arange(900) < end
+    for end in range(20, 501):
+        automated = np.arange(500) < end
         base = sums(automated) if name == "error_rate" else sums(True)
         errors, largest = sums(automated & wrong), sums(True).max()
         outcomes.append(reference.bets_win(errors, base, limit, 0.05, largest))
