@@ -233,6 +233,22 @@ def test_thresholds_automate_no_score_beyond_the_certified_ones():
     assert policy.upper in score
 
 
+@pytest.mark.parametrize("name", ["miss_rate", "false_alarm_rate"])
+@pytest.mark.parametrize("limit", [0.001, 0.05])
+def test_one_cut_without_reviews_can_keep_one_kind_of_errors(name, limit):
+    y, score = model(4, 600)
+    cases, costs = Cases(y, {"m": score}), Costs(miss=1, false_alarm=1)
+    policy = PolicySearch(cases, "m", costs, Limits(**{name: limit})).policy()
+    assert policy.lower == policy.upper
+    assert policy.guarantees[0].proved == (limit == 0.05)
+    if limit < 0.05:
+        assert policy.lower == (0.0 if name == "miss_rate" else inf)
+        return
+    wrong = score[y == 1] < policy.lower if name == "miss_rate" else score[y == 0] >= policy.upper
+    most = reference.most_errors(wrong.size, limit, 0.05)
+    assert wrong.sum() == most
+
+
 @pytest.mark.parametrize(
     ("limits", "n", "reason"),
     [

@@ -508,7 +508,10 @@ class PolicySearch:
         several, pairs = self.scores.ndim == 2, certified.allowed.pairs
         bounds = cuts[:2] if several or pairs is not None else certified.allowed[:2]
         (highest,), (lowest,) = table.closest_thresholds(*(np.array([cut]) for cut in bounds))
-        return min(lower, float(highest)), max(upper, float(lowest))
+        lower, upper = min(lower, float(highest)), max(upper, float(lowest))
+        if not self.offers_reviews:  # no score may lie between the two
+            lower = upper = lower if "miss_rate" in self.limits.errors else upper
+        return lower, upper
 
     def _cross_fitted(self) -> KeyedCases:
         """Return what a policy sees of each case under the map of the other folds."""
