@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, inf, log
+from math import comb, exp, inf, log
 
 
 def prices(true, error_cost, review_cost, reviewer_error, n_classes, case=None):
@@ -109,3 +109,132 @@ def expected_losses(rows, matrix, reviewer_error, temperature):
             reviewed += p[y] * ((1 - reviewer_error) * matrix[y][y] + reviewer_error * wrong)
         found.append((decided, expected[decided] - reviewed, p))
     return found
+
+
+def review_decisions(true, n_classes, human=None, error=0):
+    """How often the reviewers of a case decide for each class."""
+    if human is not None:
+        return [Fraction(int(d == human)) for d in range(n_classes)]
+    if isinstance(error, list):  # how often humans decide for each class, by true class
+        return [Fraction(share) for share in error[true]]
+    wrong = Fraction(error) / (n_classes - 1)
+    return [1 - Fraction(error) if d == true else wrong for d in range(n_classes)]
+
+
+def costs_of_case(true, matrix, amount, review, decisions):
+    """What a case costs under each decision, and reviewed."""
+    row = [Fraction(amount) * Fraction(cost) for cost in matrix[true]]
+    reviewed = sum(share * cost for share, cost in zip(decisions, row, strict=True))
+    return [*row, Fraction(review) + reviewed]
+
+
+def best_cuts(below, reviewed, above, weight, capacity=None, pairs=None):
+    """Least cost of all pairs of cuts of groups, and its pairs (reviews, lower, upper) in order."""
+    n = len(weight)
+    candidates = []
+    for i in range(n + 1):
+        for j in range(i, n + 1):
+            reviews = sum(weight[i:j])
+            if pairs is not None and (i, j) not in pairs:
+                continue
+            if capacity is None or reviews <= capacity:
+                cost = sum(below[:i]) + sum(reviewed[i:j]) + sum(above[j:])
+                candidates.append((cost, reviews, i, j))
+    if not candidates:
+        return None
+    least = min(candidates)[0]
+    return least, sorted(entry[1:] for entry in candidates if entry[0] == least)
+
+
+def binomial_tail(k, n, limit):
+    """P(Bin(n, limit) ≤ k), term by term."""
+    limit = Fraction(limit)
+    return sum(comb(n, j) * limit**j * (1 - limit) ** (n - j) for j in range(k + 1))
+
+
+def most_errors(n, limit, delta):
+    """The largest k with P(Bin(n, limit) ≤ k) ≤ delta, counted up from 0; −1 if there is none."""
+    k = -1
+    while k + 1 < n and binomial_tail(k + 1, n, limit) <= delta:
+        k += 1
+    return k
+
+
+def automated_for_share(prices, wrong, limit, delta):
+    """Cases that can be automated, the dearest price per error first, whole prices at a time."""
+    most = most_errors(len(prices), limit, delta)
+    if most < 0:
+        return set()
+    for price in sorted(set(prices), reverse=True):
+        cases = {k for k, other in enumerate(prices) if other >= price}
+        if sum(wrong[k] for k in cases) > most:
+            return {k for k, other in enumerate(prices) if other > price}
+    return set(range(len(prices)))
+
+
+def rates_that_pass(prices, wrong, limit, delta):
+    """Prices at which one fixed sequence of tests of the error rate passes."""
+    n = len(prices)
+
+    def enough(errors):
+        number = errors + 1
+        while binomial_tail(errors, number, limit) > delta:
+            number += 1
+        return number
+
+    start = enough(0)
+    for errors in range(1, 6):
+        if enough(errors) <= max(n / 4, enough(0)):
+            start = enough(errors)
+    passed = []
+    for price in sorted(set(prices), reverse=True):
+        cases = [k for k, other in enumerate(prices) if other >= price]
+        if len(cases) < start:
+            continue
+        if binomial_tail(sum(wrong[k] for k in cases), len(cases), limit) > delta:
+            break
+        passed.append(price)
+    return passed
+
+
+def bets_win(errors, weights, limit, delta, largest):
+    """Whether the wealth of bets on clusters in their order ever grows to 1/δ."""
+    shares = [
+        (error - limit * weight) / largest + limit
+        for error, weight in zip(errors, weights, strict=True)
+    ]
+    if sum(errors) > limit * sum(weights):
+        return False
+    wealth, seen, squares = 1.0, [limit], [limit * (1 - limit)]
+    for share in shares:
+        mean, variance = sum(seen) / len(seen), sum(squares) / len(squares)
+        bet = (2 * log(1 / delta) / (len(shares) * max(variance, 1e-12))) ** 0.5
+        wealth *= 1 - min(bet, 0.9 / (1 - limit)) * (share - limit)
+        if wealth >= 1 / delta:
+            return True
+        seen.append(share)
+        squares.append((share - mean) ** 2)
+    return False
+
+
+def fragility(costs, weights, bound):
+    """Least k with k ln mean exp(cost / k) ≤ bound, by bisection; cost 0 to 100."""
+    total = sum(weights)
+    mean = sum(w * c for w, c in zip(weights, costs, strict=True)) / total
+    if max(costs) <= bound * (1 + 1e-12):
+        return 0.0
+    if mean >= bound:
+        return inf
+
+    def value(k):
+        top = max(costs)
+        terms = (w * exp((c - top) / k) for w, c in zip(weights, costs, strict=True))
+        return top + k * log(sum(terms) / total)
+
+    low, high = 0.0, 1.0
+    while value(high) > bound:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle == 0 or value(middle) > bound else (low, middle)
+    return high
