@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fragility.cases.cases import Cases
-from fragility.policies.choose import PolicySearch, fold_assignments
+from fragility.policies.choose import PolicySearch, policy_folds
 from fragility.policies.costs import Costs, action_costs
 from fragility.policies.guarantee import Limits
 
@@ -261,7 +261,7 @@ def test_too_few_cases_of_a_class_are_not_calibrated():
 
 def test_folds_are_even_within_classes_and_keep_clusters_together():
     cases = two_classes(0, n=203)
-    deals = fold_assignments(cases, "m", 0)
+    deals = policy_folds(cases, "m", 0)
     assert len(deals) == 4
     for folds in deals:
         for code in (0, 1):
@@ -269,7 +269,7 @@ def test_folds_are_even_within_classes_and_keep_clusters_together():
             assert numbers.size == 5
             assert np.ptp(numbers) <= 1
     cluster = np.random.default_rng(0).integers(0, 30, 203)
-    for folds in fold_assignments(replace(cases, cluster=cluster), "m", 0):
+    for folds in policy_folds(replace(cases, cluster=cluster), "m", 0):
         assert all(np.unique(folds[cluster == c]).size == 1 for c in np.unique(cluster))
 
 
@@ -277,7 +277,7 @@ def test_folds_of_a_sample_are_ranks_of_its_numbers_within_cells():
     rng = np.random.default_rng(0)
     cell, number = rng.integers(0, 7, 90), rng.random(90)
     cases = two_classes(0, n=90, number=number, cell=cell, count=np.ones(90))
-    (folds,) = fold_assignments(cases, "m", 0)
+    (folds,) = policy_folds(cases, "m", 0)
     for k in range(90):
         below = sum(number[j] < number[k] for j in range(90) if cell[j] == cell[k])
         assert folds[k] == below % 5

@@ -81,7 +81,7 @@ class _CrossFitted:
         for fold in range(int(folds.max()) + 1):
             others = np.flatnonzero(self.answered & (folds != fold))
             _check_classes(self.truth[others])
-            table = fit_data(cases, scores, self.truth, others)
+            table = fit_data(scores[others], self.truth[others], cases.mass[others], cases.positive)
             members = np.flatnonzero(self.answered & (folds == fold))
             for name, fit in _methods(cases).items():
                 self.scores[name][members] = fit(table)(scores[members])
@@ -125,24 +125,21 @@ def _check_classes(truth: Integers) -> None:
         )
 
 
-def fit_data(cases: Cases, scores: Floats, truth: Integers, rows: Indices) -> FitTable | FitRows:
-    """Return what maps are fitted to: the scores and classes of some cases.
+def fit_data(scores: Floats, truth: Integers, mass: Floats, positive: int) -> FitTable | FitRows:
+    """Return what maps are fitted to: scores of two classes as a table, of several as rows.
 
-    Rows of a sample count by their mass in the fit, and one each where few cases say little.
+    Cases count by their mass in the fit, and one each where few cases say little.
     """
-    weight = cases.mass[rows]
-    weight = weight / weight.max()
+    weight = mass / mass.max()
     if scores.ndim == 2:
-        return FitRows(logs(scores[rows]), truth[rows], weight)
-    happened = truth[rows] == cases.positive
+        return FitRows(logs(scores), truth, weight)
+    happened = truth == positive
     n_happened = int(np.count_nonzero(happened))
     high, low = platt_targets(n_happened, happened.size - n_happened)
-    z = log_odds(scores[rows])
+    z = log_odds(scores)
     distinct, group = np.unique(z, return_inverse=True)
-    if distinct.size <= MOST_GROUPS:
-        aims = np.where(happened, high, low)
-        return FitTable(z, weight, aims, happened.astype(np.float64), np.ones(z.size))
-    group = group * MOST_GROUPS // distinct.size
+    if distinct.size > MOST_GROUPS:
+        group = group * MOST_GROUPS // distinct.size
     total, events, sums, number = (
         np.bincount(group, column).astype(np.float64)
         for column in (weight, weight * happened, weight * z, np.ones(z.size))

@@ -18,12 +18,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._parameters import check_choice, check_confidence, check_share, require
-from .._random import random_generator, spread_over_folds
+from .._random import random_generator
 from .._typing import Floats, Indices, Integers, Mask
-from ..calibration.fitting import clipped, log_odds, logs
-from ..calibration.temperature import best_temperature, tempered
-from ..calibration.two_classes import FitTable, Platt, platt_targets
+from ..calibration.fitting import clipped
+from ..calibration.models import fit_data
+from ..calibration.several_classes import FitRows
+from ..calibration.temperature import tempered
+from ..calibration.two_classes import Platt
 from ..cases.cases import Cases
+from ..cases.folds import fold_assignments
 from .costs import Costs, DecisionCosts, decision_costs
 from .cuts import AllowedCuts, Cuts, KeyedCases, SortedCases, cheapest_cuts
 from .fragile import FragileCost, cost_bound, fragility_of, least_fragile
@@ -35,11 +38,11 @@ Criterion = Literal["cost", "fragility"]
 
 #: With fewer cases nothing is learned from some about the others.
 LEAST_CASES = 4
-#: Folds, ways to assign cases to folds, and cases beyond which one way will do.
-N_FOLDS, N_DEALS, MANY_CASES = 5, 4, 50_000
+#: Ways to deal cases to folds, and cases beyond which one way will do.
+N_DEALS, MANY_CASES = 4, 50_000
 #: Cases at which expected and observed costs have equal say.
 PRIOR_CASES = 1000.0
-#: Groups of neighbouring keys that folds choose among, and that maps are fitted to.
+#: Groups of neighbouring keys that folds choose among.
 MOST_GROUPS = 1 << 16
 #: Expected losses that differ by less, relative to the dearest error, are equal.
 _LOSS_ROUNDING = 2.0**-40
@@ -105,23 +108,10 @@ def fitted_map(scores: Floats, truth: Integers, mass: Floats, positive: int) -> 
     numbers = numbers[numbers > 0]
     if numbers.size < 2 or numbers.min() < 2:
         return ProbabilityMap(positive=positive, is_fitted=False)
-    weight = mass / mass.max()
-    if scores.ndim == 2:
-        return ProbabilityMap(temperature=best_temperature(logs(scores), truth, weight, np))
-    is_positive = truth == positive
-    n_positive = int(np.count_nonzero(is_positive))
-    values, group = np.unique(scores, return_inverse=True)
-    if values.size > MOST_GROUPS:  # neighbours together: the map differs in its sixth digit
-        group = group * MOST_GROUPS // values.size
-    columns = weight, weight * is_positive, weight * log_odds(scores), np.ones(scores.size)
-    total, happened, z, number = (
-        np.bincount(group, column).astype(np.float64) for column in columns
-    )
-    frequency = happened / total
-    high, low = platt_targets(n_positive, truth.size - n_positive)
-    aims = high * frequency + low * (1.0 - frequency)
-    table = FitTable(z / total, total, aims, frequency, number)
-    return ProbabilityMap(Platt.fitted(table), positive=positive)
+    data = fit_data(scores, truth, mass, positive)
+    if isinstance(data, FitRows):
+        return ProbabilityMap(temperature=data.temperature)
+    return ProbabilityMap(Platt.fitted(data), positive=positive)
 
 
 class HeldOut(NamedTuple):
@@ -303,7 +293,7 @@ class PolicySearch:
 
     @cached_property
     def _deals(self) -> list[Integers]:
-        return fold_assignments(self.cases, self.model, self.random_state)
+        return policy_folds(self.cases, self.model, self.random_state)
 
     @cached_property
     def _maps(self) -> list[ProbabilityMap]:
@@ -560,16 +550,15 @@ class PolicySearch:
         return certify(table, path, self.limits, n / path.price.size)
 
 
-def fold_assignments(cases: Cases, model: str, random_state: int) -> list[Integers]:
-    """Return the fold of each case, for each of several ways to deal cases to folds.
+def policy_folds(cases: Cases, model: str, random_state: int) -> list[Integers]:
+    """Return the folds of cases, for each of several ways to deal cases to folds.
 
-    Classes are spread evenly over the folds, and clusters are not divided. Rows of a sample are
-    dealt by their numbers within each cell, so that every fold is such a sample.
+    Raises
+    ------
+    ValueError
+        If there are too few clusters, or clusters separate the classes.
     """
-    if cases.number is not None:
-        return [_folds_of_sample(cases)]
-    truth, generator = cases.truth(model), random_generator(random_state)
-    n_deals = N_DEALS if cases.n <= MANY_CASES else 1
+    truth = cases.truth(model)
     if cases.cluster is not None:
         n_clusters = int(cases.cluster.max()) + 1
         require(
@@ -577,30 +566,11 @@ def fold_assignments(cases: Cases, model: str, random_state: int) -> list[Intege
             "A policy is chosen on some cases and measured on others, which takes at least "
             f"{LEAST_CASES} clusters of cases; got {n_clusters}.",
         )
-        orders = [generator.permutation(n_clusters) for _ in range(n_deals)]
-        deals = [order[cases.cluster] % min(N_FOLDS, n_clusters) for order in orders]
+    deals = fold_assignments(cases, truth, random_state, N_DEALS if cases.n <= MANY_CASES else 1)
+    if cases.cluster is not None:
         for folds in deals:
             _check_classes(truth, folds)
-        return deals
-    numbers = np.bincount(truth)
-    numbers = numbers[numbers > 0]
-    # Maps are fitted to all folds but one, so each of these needs every class.
-    most = int(numbers.min()) if numbers.size > 1 and numbers.min() > 1 else cases.n
-    n_folds = min(N_FOLDS, most)
-    return [spread_over_folds(truth, n_folds, generator) for _ in range(n_deals)]
-
-
-def _folds_of_sample(cases: Cases) -> Integers:
-    """Return the rank of each row's number modulo the folds: in its cell, or of its cluster."""
-    assert cases.number is not None
-    if cases.cluster is not None:
-        return np.unique(cases.number, return_inverse=True)[1] % N_FOLDS
-    cell = np.zeros(cases.n, dtype=np.int64) if cases.cell is None else cases.cell
-    order = np.lexsort((cases.number, cell))
-    numbers = np.bincount(cell)
-    folds = np.empty(cases.n, dtype=np.int64)
-    folds[order] = np.arange(cases.n) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    return folds % N_FOLDS
+    return deals
 
 
 def _check_classes(truth: Integers, folds: Integers) -> None:
