@@ -99,6 +99,7 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/policy_guarantees.py
 	$(BIN)/python benchmarks/slices.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/groups.py
