@@ -202,20 +202,20 @@ class Cases:
         """Return the spread within the whole sample, whose other rows have no influence."""
         assert self.whole is not None
         sample, rows = self.whole
-        padded, held = np.zeros(sample.n), np.zeros(sample.n, dtype=np.bool_)
-        padded[rows], held[rows] = influence, True if among is None else among
+        padded, counted = np.zeros(sample.n), np.zeros(sample.n, dtype=np.bool_)
+        padded[rows], counted[rows] = influence, True if among is None else among
         if classes is not None:
             classes, own = np.zeros(sample.n, dtype=np.int64), classes
             classes[rows] = own
-        return sample.spread(padded, classes, held)
+        return sample.spread(padded, classes, counted)
 
     def _spread_of_clusters(self, terms: Floats, among: Mask | None) -> tuple[float, float]:
         """Return error and freedom where the totals of clusters are independent."""
         assert self.cluster is not None
-        held = np.ones(self.n, dtype=np.bool_) if among is None else among
-        moves = terms * held if self.count is None else terms * held * self.count
+        counted = np.ones(self.n, dtype=np.bool_) if among is None else among
+        moves = terms * counted if self.count is None else terms * counted * self.count
         totals = np.bincount(self.cluster, moves)
-        totals = totals[np.bincount(self.cluster[held], minlength=totals.size) > 0]
+        totals = totals[np.bincount(self.cluster[counted], minlength=totals.size) > 0]
         if totals.size < 2:
             return nan, nan
         squares, fourths = float((totals**2).sum()), float((totals**4).sum())
@@ -230,10 +230,10 @@ class Cases:
         if self.count is not None:
             squares = self.count * (squares + self._left_open(terms))
         label = np.zeros(self.n, dtype=np.int64) if classes is None else classes
-        held = np.ones(self.n) if among is None else among.astype(np.float64)
-        mass = self.mass * held
+        counted = np.ones(self.n) if among is None else among.astype(np.float64)
+        mass = self.mass * counted
         number, total, second = (
-            np.bincount(label, column) for column in (held, mass, mass * self.unit)
+            np.bincount(label, column) for column in (counted, mass, mass * self.unit)
         )
         present = number > 0
         sizes = total[present] ** 2 / second[present]

@@ -103,8 +103,8 @@ def _measured(
         interval = rules.confidence_interval(
             figure.rule, figure.limits, model, estimate, spread, confidence_level
         )
-    known = not isnan(estimate.value) and not isnan(spread.error)
-    error = spread.error if known else None
+    is_undefined = isnan(estimate.value) or isnan(spread.error)
+    error = None if is_undefined else spread.error
     return Measured(estimate.value, interval, standard_error=error)
 
 
