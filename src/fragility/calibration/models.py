@@ -1,4 +1,4 @@
-"""All models of a table of cases after calibration, each case by a map fitted without it.
+"""Calibrate all models of a table of cases, each case by a map that was fitted without it.
 
 A model with smaller scores has a smaller Fragility Index, so models are compared at equal
 calibration: by maps of one kind, if one will do (`fragility.calibration.choice`). The calibrated
@@ -88,7 +88,7 @@ class _CrossFitted:
 
     @property
     def candidates(self) -> Candidates:
-        """How maps of each kind did on cases that they were not fitted to."""
+        """Log-loss of each kind of map on cases that it was not fitted to, with paired errors."""
         rows = np.flatnonzero(self.answered)
         mass = self.cases.mass[rows]
         losses = {name: self._losses(scores, rows) for name, scores in self.scores.items()}

@@ -127,7 +127,7 @@ def _on_log_odds(value: float, reach: float) -> Interval:
 
 
 def auc_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits on the scale of log-odds; at 0 and 1 one more mistake in each class is possible."""
+    """Return limits on the scale of log-odds; at 0 and 1 each class may have one more mistake."""
     assert of.estimate.worst is not None
     if of.value == 1.0:
         return Interval(_least_auc(of, of.estimate.worst), 1.0)
@@ -144,14 +144,14 @@ def _least_auc(of: IntervalQuestion, worst: Floats) -> float:
 
 
 def buffered_auc_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits on the scale of log-odds."""
+    """Return limits on the scale of log-odds."""
     if of.error == 0.0 or not 0.0 < of.value < 1.0 or of.spread.freedom < LEAST_FREEDOM:
         return None
     return _on_log_odds(of.value, of.t * of.error)
 
 
 def cvar_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits of (CVaR + 1) / 2 on the scale of log-odds, the upper one with one more mistake."""
+    """Return limits on the log-odds of (CVaR + 1) / 2, the upper one with one more mistake."""
     assert of.estimate.worst is not None
     share = 0.5 * (of.value + 1.0)  # which is 1 also of the float below 1
     if of.error == 0.0 or not 0.0 < share < 1.0:
@@ -178,7 +178,7 @@ def _log_limits(value: float, spread: Spread, of: IntervalQuestion) -> Interval 
 
 
 def brier_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits on the logarithmic scale."""
+    """Return limits on the logarithmic scale."""
     interval = _loss_limits(of, _WORST_SCORE)
     if interval is not None and of.class_sizes.size == 2:  # that of the probability of one class
         return Interval(interval.low, min(interval.high, 1.0))
@@ -186,7 +186,7 @@ def brier_rule(of: IntervalQuestion) -> Interval | None:
 
 
 def log_loss_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits on the logarithmic scale; the upper one allows for a case worse than any."""
+    """Return limits on the logarithmic scale; the upper one allows for a case worse than any."""
     interval = _loss_limits(of, WORST_LOSS)
     if interval is None or of.value <= 0.0:
         return interval
@@ -198,7 +198,7 @@ def log_loss_rule(of: IntervalQuestion) -> Interval | None:
 
 
 def aurc_rule(of: IntervalQuestion) -> Interval | None:
-    """Limits on the logarithmic scale; without errors the unseen ones may be the surest."""
+    """Return limits on the logarithmic scale; without errors the unseen ones may be the surest."""
     if of.value <= 0.0:
         share = of.unseen_share
         return Interval(0.0, share * (1.0 - log(share)))
@@ -206,7 +206,7 @@ def aurc_rule(of: IntervalQuestion) -> Interval | None:
 
 
 def share_rule(of: IntervalQuestion) -> Interval:
-    """Clopper and Pearson's limits, for the number of cases that has this standard error."""
+    """Return Clopper and Pearson's limits, for the number of cases that has this standard error."""
     n = of.n_independent
     if of.error > 0.0:
         n = min(of.value * (1.0 - of.value) / of.error**2, of.size)
@@ -222,7 +222,7 @@ def share_interval(value: float, n: float, confidence_level: float) -> Interval:
 
 
 def calibration_rule(of: IntervalQuestion) -> Interval:
-    r"""Limits of the mean :math:`|d_b|` over bins, which its estimate overstates.
+    r"""Return limits of the mean :math:`|d_b|` over bins, which its estimate overstates.
 
     By the triangle inequality the mean of :math:`|\hat d_b|` is above the truth by no more than the
     mean of the errors' sizes, a sum of folded normals: that gives the lower limit. With the true
